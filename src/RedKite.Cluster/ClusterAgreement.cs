@@ -11,6 +11,7 @@ internal sealed class ClusterAgreement : IDisposable
     private const int AttemptsMax = 20; // to replace a topology that others replace, too
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan OwnersRest = TimeSpan.FromMilliseconds(5); // between looks whether former owners of slots have seen a change
+    private static readonly TimeSpan Retry = TimeSpan.FromMilliseconds(500);
 
     private readonly ServerCore _core;
     private readonly IClusterMember _cluster;
@@ -19,6 +20,7 @@ internal sealed class ClusterAgreement : IDisposable
     private readonly ClusterController? _controller;
     private readonly CancellationTokenSource _stop = new();
     private Task _work = Task.CompletedTask;
+    private long _attempted;
 
     /// <param name="core">The server.</param>
     /// <param name="host">What the server does for it.</param>
@@ -54,6 +56,9 @@ internal sealed class ClusterAgreement : IDisposable
     /// <summary>The version of the topology in the store as it was last seen; 0: there was none.</summary>
     internal long LatestVersion => _agent.Latest?.Topology.Version ?? 0;
 
+    /// <summary>The latest version of the topology that a command of this node has tried to put into the store. Until the node goes by one that is not older, the store may have the change.</summary>
+    internal long AttemptedVersion => Volatile.Read(ref _attempted);
+
     /// <summary>Why the node does not serve as it should, in one line; empty: nothing is wrong.</summary>
     internal string Fault => _agent.Fault;
 
@@ -82,10 +87,12 @@ internal sealed class ClusterAgreement : IDisposable
         }
         catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
         {
+            SettleSoon();
             return "ERR the cluster's store does not answer: the change may have happened";
         }
         catch (StoreException failure)
         {
+            SettleSoon();
             return $"ERR the cluster's store is not reached: {failure.Message}. The change may have happened";
         }
         catch (TopologyException failure)
@@ -114,12 +121,12 @@ internal sealed class ClusterAgreement : IDisposable
                 List<int> taken = [.. Slots(slot => FormerOwner(before, wanted, slot) is { } owner && wanted.OwnerOf(slot) is not null && owner != own.SelfId && own.Importing.GetValueOrDefault(slot) != owner)];
                 if (shared is not null && taken.Count > 0)
                 {
-                    await shared.TryReplace(_store, before.WithOwner(taken, null), [], cancellation); // the rest of the change follows in the next attempt
+                    await TryReplace(shared, before.WithOwner(taken, null), cancellation); // the rest of the change follows in the next attempt
                     continue;
                 }
 
                 if (shared is not null && Slots(slot => before.OwnerOf(slot) is null && wanted.OwnerOf(slot) is not null).Any()) await UntilGoneBy(before.Version, static _ => true, limit);
-                SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await shared.TryReplace(_store, wanted, [], cancellation);
+                SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await TryReplace(shared, wanted, cancellation);
                 if (replaced is null) continue;
                 version = replaced.Topology.Version;
                 losers = [.. Slots(static _ => true).Select(slot => FormerOwner(before, wanted, slot)).OfType<string>()];
@@ -132,6 +139,35 @@ internal sealed class ClusterAgreement : IDisposable
         }
 
         return "ERR the topology is changed by others all the time";
+    }
+
+    private Task<SharedTopology?> TryReplace(SharedTopology shared, ClusterTopology next, CancellationToken cancellation)
+    {
+        long version = shared.Topology.Version + 1;
+        for (long before = AttemptedVersion; before < version && Interlocked.CompareExchange(ref _attempted, version, before) != before; before = AttemptedVersion) { }
+
+        return shared.TryReplace(_store, next, [], cancellation);
+    }
+
+    private void SettleSoon()
+    {
+        if (AttemptedVersion > _cluster.State.Topology.Version) _ = Task.Run(() => Observe(Settle(AttemptedVersion)));
+    }
+
+    // What was sent and not answered may still be executed, unless the store has another version by then. So one is put there that changes nothing else.
+    private async Task Settle(long version)
+    {
+        while (true)
+        {
+            try
+            {
+                if (await SharedTopology.Read(_store, _stop.Token) is not { } shared || shared.Topology.Version >= version || await shared.TryReplace(_store, shared.Topology, [], _stop.Token) is not null) return;
+            }
+            catch (StoreException)
+            {
+                await Task.Delay(Retry, _stop.Token);
+            }
+        }
     }
 
     private static IEnumerable<int> Slots(Func<int, bool> holds) => Enumerable.Range(0, RedKite.Store.Keyspace.KeySlot.Count).Where(holds);

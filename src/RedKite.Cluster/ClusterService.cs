@@ -18,6 +18,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private readonly IClusterHost _host;
     private readonly ClusterFile _file;
     private readonly List<(int Slot, string To)> _giving = []; // slots that leave as soon as their keys are counted
+    private readonly List<(int Slot, string To, long Until)> _maybeGiven = []; // slots that may have left in the store: a topology of that version says so
     private readonly Lock _changing = new();
     private volatile ClusterState _state;
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
@@ -273,12 +274,14 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         }
     }
 
-    /// <summary>Behind <see cref="BeginGiving"/>: the slot is given away, or stays.</summary>
+    /// <summary>Behind <see cref="BeginGiving"/>: the slot is given away, or stays. If the store may have another topology by then, no key is added to it until this node goes by that.</summary>
     internal void EndGiving(int slot, string to)
     {
         lock (_changing)
         {
-            if (_giving.Remove((slot, to))) Route();
+            if (!_giving.Remove((slot, to))) return;
+            if (_agreement is { AttemptedVersion: var attempted } && attempted > _state.Topology.Version) _maybeGiven.Add((slot, to, attempted));
+            Route();
         }
     }
 
@@ -321,7 +324,8 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     {
         ClusterState state = _state;
         _doubts &= state.Giving.Count > 0; // another topology may have said whose the slots are
-        foreach ((int slot, string to) in _giving)
+        _maybeGiven.RemoveAll(given => given.Until <= state.Topology.Version);
+        foreach ((int slot, string to) in _giving.Concat(_maybeGiven.Select(static given => (given.Slot, given.To))))
         {
             if (state.Topology.OwnerOf(slot)?.Id == state.SelfId && state.Topology.Find(to) is not null) state = state.WithMigrating(slot, to);
         }

@@ -1,3 +1,4 @@
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
@@ -182,6 +183,33 @@ public sealed class AgreedServerTests : IDisposable
         Assert.Equal("OK", (await changed).Text);
         Assert.Equal(server.Cluster!.State.SelfId, Shared.OwnerOf(5)?.Id);
     }
+
+    // The other node serves it by the topology that it has seen, while this one has not heard that it is in force.
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_slot_that_may_have_been_given_takes_no_key_until_it_is_known(bool isGiven)
+    {
+        var store = new ImpairedStore(() => new MemoryClusterStore(_data));
+        await using RedKiteServer server = await StartAsync(store);
+        await BesideOtherAsync(server);
+        string id = server.Cluster!.State.SelfId, key = Enumerable.Range(0, int.MaxValue).Select(static i => i.ToString(CultureInfo.InvariantCulture)).First(static key => KeySlot.Of(Encoding.ASCII.GetBytes(key)) == 5);
+        Commit(Shared.WithOwner([5], id));
+        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version && Status(server)?.Version == Shared.Version);
+        Assert.Equal("OK", server.Execute("SET", key, "1").Text);
+        Assert.Equal(1, server.Execute("DEL", key).Integer);
+        long version = Shared.Version;
+        (store.IsDeaf, store.LosesNext) = (true, isGiven ? ImpairedStore.Loss.Answer : ImpairedStore.Loss.Request);
+        Assert.EndsWith("The change may have happened", server.Execute("CLUSTER", "SETSLOT", "5", "NODE", Primary).Text, StringComparison.Ordinal);
+        await UntilAsync(() => Shared.Version == version + 1); // by the change, or by what keeps it from happening later
+        Assert.Equal("ASK 5 127.0.0.1:1", server.Execute("SET", key, "1").Text);
+        store.IsDeaf = false;
+        await UntilAsync(() => server.Cluster.State.Topology.Version == version + 1);
+        Assert.Equal(isGiven ? Primary : id, Shared.OwnerOf(5)?.Id);
+        await UntilAsync(() => server.Execute("SET", key, "1").Text == (isGiven ? "MOVED 5 127.0.0.1:1" : "OK"));
+    }
+
+    private void Commit(ClusterTopology topology) => Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology.WithVersion(topology.Version + 1)))]));
 
     private ClusterTopology Shared => SharedTopology.Of(_data.Read(StoreKeys.Topology, 0).Entries.Single(static entry => entry.Key == StoreKeys.Topology)).Topology;
 
