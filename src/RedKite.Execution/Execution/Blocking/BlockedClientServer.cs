@@ -218,6 +218,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         OutputDeadline? deadline = DeadlineOf(request.Command);
         bool isPermitted = admission.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
+        if (!core.IsTrusted) _environment.Time.KeepExpired(_engine.Routing.Value is { RemovesKeys: false }); // that of the command that was admitted last is of another time
         if (isPermitted && client.Work is not null && admission.RefusalOfWorked(cmd, request.Command) is { } elsewhere) _reply.Error(elsewhere);
         else if (isPermitted && client.Work is { TakesTooLong: true }) _reply.Error("ERR the command takes too long"u8);
         else if (isPermitted) runner.Run(ref cmd, held);
