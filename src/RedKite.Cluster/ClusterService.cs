@@ -163,19 +163,35 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
 
     public void Keep()
     {
-        lock (_changing)
+        // What pauses commands takes the lock, and must not wait for the disk.
+        while (true)
         {
-            if (!_isFileBehind) return;
+            ClusterState state;
+            long attempts;
+            lock (_changing)
+            {
+                if (!_isFileBehind) return;
+                (state, attempts) = (_state, _file.Attempts);
+            }
+
             try
             {
-                _file.Save(_state, _state);
-                _isFileBehind = false;
+                if (!_file.TrySave(state, attempts)) continue;
             }
             catch (FileFailure failure)
             {
-                _mayServe = false;
-                Route();
+                lock (_changing)
+                {
+                    _mayServe = false;
+                    Route();
+                }
+
                 throw new TopologyException($"the cluster's file cannot be written: {failure.Message}");
+            }
+
+            lock (_changing)
+            {
+                if (ReferenceEquals(state, _state)) _isFileBehind = false;
             }
         }
     }
@@ -360,6 +376,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
             RemovesKeys = _mayServe || topology.Terms.ClusterId.Length == 0, // those of a node that is of no cluster yet are its own
         };
         _core.Routing.Use(next);
+        _doubtfulInForce = _doubts ? state.Giving : _doubtfulInForce.Clear();
         if (before is not null && _core.Metrics is { } metrics) metrics.ForgetSlots(slot => before.Covers(slot) && !next.Covers(slot));
 
         FrozenDictionary<int, int> Moves(IEnumerable<KeyValuePair<int, string>> moves) => moves.ToFrozenDictionary(static move => move.Key, move => topology.IndexOf(move.Value));
