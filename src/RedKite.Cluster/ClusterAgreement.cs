@@ -74,34 +74,42 @@ internal sealed class ClusterAgreement : IDisposable
     /// </summary>
     /// <remarks>
     /// A node serves by its lease the slots of the topology that it has seen, which may be an older one. So a slot that has no owner gets one when no node serves by a topology from before, and one that another node
-    /// has is taken from it in a step of its own. Not needed where keys come one by one (IMPORTING): their former node sends clients here for those that it has not got.
+    /// has is taken from it in a step of its own; if the change fails then, it is that shard's again. Not needed where keys come one by one (IMPORTING): their former node sends clients here for those that it has not got.
     /// </remarks>
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
     internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
     {
+        string? refusal;
+        bool isDone = false;
+        Dictionary<int, string> taken = [];
         try
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
             limit.CancelAfter(AnswerLimit);
-            return Change(change, limit).GetAwaiter().GetResult();
+            refusal = Change(change, taken, limit).GetAwaiter().GetResult();
+            isDone = refusal is null;
+            return refusal;
         }
         catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
         {
-            SettleSoon();
             return "ERR the cluster's store does not answer: the change may have happened";
         }
         catch (StoreException failure)
         {
-            SettleSoon();
             return $"ERR the cluster's store is not reached: {failure.Message}. The change may have happened";
         }
         catch (TopologyException failure)
         {
             return "ERR " + failure.Message;
         }
+        finally
+        {
+            if (!isDone && (taken.Count > 0 || AttemptedVersion > _cluster.State.Topology.Version)) _ = Task.Run(() => Observe(Settle(AttemptedVersion, taken)));
+        }
     }
 
-    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, CancellationTokenSource limit)
+    // Slots that are taken from other nodes are noted with the shards that had them.
+    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, Dictionary<int, string> taken, CancellationTokenSource limit)
     {
         CancellationToken cancellation = limit.Token;
         for (int i = 0; i < AttemptsMax; i++)
@@ -118,10 +126,13 @@ internal sealed class ClusterAgreement : IDisposable
             if (next.Topology != shared?.Topology) // a node that has joined by it is a change, too
             {
                 ClusterTopology wanted = next.Topology.WithTerms(before.Terms with { Shards = next.Topology.Terms.Shards, Removed = next.Topology.Terms.Removed });
-                List<int> taken = [.. Slots(slot => FormerOwner(before, wanted, slot) is { } owner && wanted.OwnerOf(slot) is not null && owner != own.SelfId && own.Importing.GetValueOrDefault(slot) != owner)];
-                if (shared is not null && taken.Count > 0)
+                List<int> owned = [.. Slots(slot => FormerOwner(before, wanted, slot) is { } owner && wanted.OwnerOf(slot) is not null && owner != own.SelfId && own.Importing.GetValueOrDefault(slot) != owner)];
+                if (shared is not null && owned.Count > 0)
                 {
-                    await TryReplace(shared, before.WithOwner(taken, null), cancellation); // the rest of the change follows in the next attempt
+                    // The cluster may be down while they have no owner: what can be waited for is waited for now. The rest of the change follows in the next attempt.
+                    await UntilGoneBy(before.Version, static _ => true, limit);
+                    foreach (int slot in owned) taken[slot] = before.OwnerOf(slot)!.ShardId;
+                    if (await TryReplace(shared, before.WithOwner(owned, null), cancellation) is null) taken.Clear();
                     continue;
                 }
 
@@ -149,19 +160,21 @@ internal sealed class ClusterAgreement : IDisposable
         return shared.TryReplace(_store, next, [], cancellation);
     }
 
-    private void SettleSoon()
-    {
-        if (AttemptedVersion > _cluster.State.Topology.Version) _ = Task.Run(() => Observe(Settle(AttemptedVersion)));
-    }
-
-    // What was sent and not answered may still be executed, unless the store has another version by then. So one is put there that changes nothing else.
-    private async Task Settle(long version)
+    // What was sent and not answered may still be executed, unless the store has another version by then: so one is put there. The slots that were taken and have no owner are their shards' again.
+    private async Task Settle(long version, Dictionary<int, string> taken)
     {
         while (true)
         {
             try
             {
-                if (await SharedTopology.Read(_store, _stop.Token) is not { } shared || shared.Topology.Version >= version || await shared.TryReplace(_store, shared.Topology, [], _stop.Token) is not null) return;
+                if (await SharedTopology.Read(_store, _stop.Token) is not { Topology: var before } shared) return;
+                ClusterTopology next = before;
+                foreach (IGrouping<string, int> slots in taken.Where(each => before.OwnerOf(each.Key) is null).GroupBy(static each => each.Value, static each => each.Key))
+                {
+                    if (before.Nodes.FirstOrDefault(node => node.IsPrimary && node.ShardId == slots.Key) is { } owner) next = next.WithOwner([.. slots], owner.Id);
+                }
+
+                if ((next == before && before.Version >= version) || await shared.TryReplace(_store, next, [], _stop.Token) is not null) return;
             }
             catch (StoreException)
             {
