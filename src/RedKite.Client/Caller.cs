@@ -23,6 +23,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
 
     // How often a waiting call checks a test's clock and whether the server has stopped.
     private const int SleepMsMax = 100;
+    private const int HeldLookMs = 5; // between looks whether a pause has ended that holds work: one that gives slots takes milliseconds
 
     private readonly Engine _engine;
     private readonly CommandExecutor _executor;
@@ -472,9 +473,10 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         {
             while (blocked.Work is PendingWork { Pending: { } pending } && !pending.Wait(SleepMsMax)) EndIfStopped();
             _executor.Time.Read();
-            if (!_slices.RunSlice(blocked)) return;
+            bool isHeld = IsHeld(blocked);
+            if (!isHeld && !_slices.RunSlice(blocked)) return;
             EndIfStopped();
-            if (_engine.Pause.IsLastSave) Thread.Sleep(SleepMsMax);
+            if (isHeld || _engine.Pause.IsLastSave) Thread.Sleep(HeldLookMs);
             Thread.Yield(); // to threads that wait for the stripes
         }
 
@@ -492,11 +494,15 @@ internal sealed class Caller : CallTarget, IStreamExecutor
         {
             if (blocked.Work is PendingWork { Pending: { IsCompleted: false } pending }) return pending;
             _executor.Time.Read();
-            if (!_slices.RunSlice(blocked)) return null;
-            if (_engine.Pause.IsLastSave) return Task.Delay(SleepMsMax);
+            bool isHeld = IsHeld(blocked);
+            if (!isHeld && !_slices.RunSlice(blocked)) return null;
+            if (isHeld || _engine.Pause.IsLastSave) return Task.Delay(HeldLookMs);
             Thread.Yield();
         }
     }
+
+    // What it would write behind the last one that another node gets, when that gets the role or slots, would be lost.
+    private bool IsHeld(BlockedClient blocked) => !blocked.HasEnded && !_executor.IsTrusted && _engine.Pause.IsHolding(blocked.Session, blocked.Request.Command, _executor.Time.SteadyMs);
 
     private void WriteReplyOf(BlockedClient blocked)
     {

@@ -11,6 +11,7 @@ internal sealed class ClusterAgreement : IDisposable
     private const int AttemptsMax = 20; // to replace a topology that others replace, too
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan OwnersRest = TimeSpan.FromMilliseconds(5); // between looks whether former owners of slots have seen a change
+    private static readonly TimeSpan Retry = TimeSpan.FromMilliseconds(500);
 
     private readonly ServerCore _core;
     private readonly IClusterMember _cluster;
@@ -19,6 +20,7 @@ internal sealed class ClusterAgreement : IDisposable
     private readonly ClusterController? _controller;
     private readonly CancellationTokenSource _stop = new();
     private Task _work = Task.CompletedTask;
+    private long _attempted;
 
     /// <param name="core">The server.</param>
     /// <param name="host">What the server does for it.</param>
@@ -54,6 +56,9 @@ internal sealed class ClusterAgreement : IDisposable
     /// <summary>The version of the topology in the store as it was last seen; 0: there was none.</summary>
     internal long LatestVersion => _agent.Latest?.Topology.Version ?? 0;
 
+    /// <summary>The latest version of the topology that a command of this node has tried to put into the store. Until the node goes by one that is not older, the store may have the change.</summary>
+    internal long AttemptedVersion => Volatile.Read(ref _attempted);
+
     /// <summary>Why the node does not serve as it should, in one line; empty: nothing is wrong.</summary>
     internal string Fault => _agent.Fault;
 
@@ -69,16 +74,21 @@ internal sealed class ClusterAgreement : IDisposable
     /// </summary>
     /// <remarks>
     /// A node serves by its lease the slots of the topology that it has seen, which may be an older one. So a slot that has no owner gets one when no node serves by a topology from before, and one that another node
-    /// has is taken from it in a step of its own. Not needed where keys come one by one (IMPORTING): their former node sends clients here for those that it has not got.
+    /// has is taken from it in a step of its own; if the change fails then, it is that shard's again. Not needed where keys come one by one (IMPORTING): their former node sends clients here for those that it has not got.
     /// </remarks>
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
     internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
     {
+        string? refusal;
+        bool isDone = false;
+        Dictionary<int, string> taken = [];
         try
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
             limit.CancelAfter(AnswerLimit);
-            return Change(change, limit).GetAwaiter().GetResult();
+            refusal = Change(change, taken, limit).GetAwaiter().GetResult();
+            isDone = refusal is null;
+            return refusal;
         }
         catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)
         {
@@ -92,9 +102,14 @@ internal sealed class ClusterAgreement : IDisposable
         {
             return "ERR " + failure.Message;
         }
+        finally
+        {
+            if (!isDone && (taken.Count > 0 || AttemptedVersion > _cluster.State.Topology.Version)) _ = Task.Run(() => Observe(Settle(AttemptedVersion, taken)));
+        }
     }
 
-    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, CancellationTokenSource limit)
+    // Slots that are taken from other nodes are noted with the shards that had them.
+    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, Dictionary<int, string> taken, CancellationTokenSource limit)
     {
         CancellationToken cancellation = limit.Token;
         for (int i = 0; i < AttemptsMax; i++)
@@ -111,15 +126,18 @@ internal sealed class ClusterAgreement : IDisposable
             if (next.Topology != shared?.Topology) // a node that has joined by it is a change, too
             {
                 ClusterTopology wanted = next.Topology.WithTerms(before.Terms with { Shards = next.Topology.Terms.Shards, Removed = next.Topology.Terms.Removed });
-                List<int> taken = [.. Slots(slot => FormerOwner(before, wanted, slot) is { } owner && wanted.OwnerOf(slot) is not null && owner != own.SelfId && own.Importing.GetValueOrDefault(slot) != owner)];
-                if (shared is not null && taken.Count > 0)
+                List<int> owned = [.. Slots(slot => FormerOwner(before, wanted, slot) is { } owner && wanted.OwnerOf(slot) is not null && owner != own.SelfId && own.Importing.GetValueOrDefault(slot) != owner)];
+                if (shared is not null && owned.Count > 0)
                 {
-                    await shared.TryReplace(_store, before.WithOwner(taken, null), [], cancellation); // the rest of the change follows in the next attempt
+                    // The cluster may be down while they have no owner: what can be waited for is waited for now. The rest of the change follows in the next attempt.
+                    await UntilGoneBy(before.Version, static _ => true, limit);
+                    foreach (int slot in owned) taken[slot] = before.OwnerOf(slot)!.ShardId;
+                    if (await TryReplace(shared, before.WithOwner(owned, null), cancellation) is null) taken.Clear();
                     continue;
                 }
 
                 if (shared is not null && Slots(slot => before.OwnerOf(slot) is null && wanted.OwnerOf(slot) is not null).Any()) await UntilGoneBy(before.Version, static _ => true, limit);
-                SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await shared.TryReplace(_store, wanted, [], cancellation);
+                SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await TryReplace(shared, wanted, cancellation);
                 if (replaced is null) continue;
                 version = replaced.Topology.Version;
                 losers = [.. Slots(static _ => true).Select(slot => FormerOwner(before, wanted, slot)).OfType<string>()];
@@ -132,6 +150,37 @@ internal sealed class ClusterAgreement : IDisposable
         }
 
         return "ERR the topology is changed by others all the time";
+    }
+
+    private Task<SharedTopology?> TryReplace(SharedTopology shared, ClusterTopology next, CancellationToken cancellation)
+    {
+        long version = shared.Topology.Version + 1;
+        for (long before = AttemptedVersion; before < version && Interlocked.CompareExchange(ref _attempted, version, before) != before; before = AttemptedVersion) { }
+
+        return shared.TryReplace(_store, next, [], cancellation);
+    }
+
+    // What was sent and not answered may still be executed, unless the store has another version by then: so one is put there. The slots that were taken and have no owner are their shards' again.
+    private async Task Settle(long version, Dictionary<int, string> taken)
+    {
+        while (true)
+        {
+            try
+            {
+                if (await SharedTopology.Read(_store, _stop.Token) is not { Topology: var before } shared) return;
+                ClusterTopology next = before;
+                foreach (IGrouping<string, int> slots in taken.Where(each => before.OwnerOf(each.Key) is null).GroupBy(static each => each.Value, static each => each.Key))
+                {
+                    if (before.Nodes.FirstOrDefault(node => node.IsPrimary && node.ShardId == slots.Key) is { } owner) next = next.WithOwner([.. slots], owner.Id);
+                }
+
+                if ((next == before && before.Version >= version) || await shared.TryReplace(_store, next, [], _stop.Token) is not null) return;
+            }
+            catch (StoreException)
+            {
+                await Task.Delay(Retry, _stop.Token);
+            }
+        }
     }
 
     private static IEnumerable<int> Slots(Func<int, bool> holds) => Enumerable.Range(0, RedKite.Store.Keyspace.KeySlot.Count).Where(holds);

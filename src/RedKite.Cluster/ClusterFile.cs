@@ -45,6 +45,24 @@ internal sealed class ClusterFile(Settings settings, IFiles files) : IDisposable
         Save(state, state);
     }
 
+    /// <summary>Counts the attempts to write.</summary>
+    internal long Attempts { get; private set; }
+
+    /// <summary>Writes a state, unless another one was written since. With what is in force not locked, so that nothing waits for the disk.</summary>
+    /// <param name="state">What is in force.</param>
+    /// <param name="behind">The attempts before it was.</param>
+    /// <returns>Whether it is written.</returns>
+    /// <inheritdoc cref="Save" path="/exception"/>
+    internal bool TrySave(ClusterState state, long behind)
+    {
+        lock (_writing)
+        {
+            if (Attempts != behind) return false;
+            Save(state, state);
+            return true;
+        }
+    }
+
     /// <summary>Writes a state. If that fails behind the renaming, writes the one that stays in force.</summary>
     /// <exception cref="TopologyException">It is too large, or the server has ended: the folder may be another one's.</exception>
     /// <exception cref="FileFailure">It is not in force.</exception>
@@ -55,6 +73,7 @@ internal sealed class ClusterFile(Settings settings, IFiles files) : IDisposable
         lock (_writing)
         {
             if (_hasEnded) throw new TopologyException("the server has ended");
+            Attempts++;
             try
             {
                 Write(bytes);

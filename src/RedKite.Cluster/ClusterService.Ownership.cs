@@ -17,22 +17,15 @@ internal sealed partial class ClusterService : IClusterOwnership
     private bool _closesHeld;
     private SlotGift? _doubtful; // whether the store says that the other node has the slots is not known
     private (ClusterState? State, ClusterState? Given) _intended; // what is in force with an intent, and what will be when it has come true: made before writes wait
+    private volatile ImmutableSortedDictionary<int, string> _doubtfulInForce = ImmutableSortedDictionary<int, string>.Empty; // by the routing
     private volatile bool _doubts; // whether what is being given may be the other node's already
 
     public string SelfId => _state.SelfId;
 
     public bool IsPrimary => _state.Self.IsPrimary;
 
-    public IReadOnlyDictionary<int, string> Doubtful
-    {
-        get
-        {
-            // Loops ask, and a change holds the lock while it is written to the disk.
-            ImmutableSortedDictionary<int, string> none = ImmutableSortedDictionary<int, string>.Empty;
-            if (!_doubts) return none;
-            lock (_changing) return _doubts ? _state.Giving : none;
-        }
-    }
+    // Loops ask, and a change holds the lock while it is written to the disk.
+    public IReadOnlyDictionary<int, string> Doubtful => _doubtfulInForce;
 
     public IReadOnlyDictionary<int, string> InDoubt
     {

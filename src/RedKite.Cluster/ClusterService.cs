@@ -18,6 +18,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private readonly IClusterHost _host;
     private readonly ClusterFile _file;
     private readonly List<(int Slot, string To)> _giving = []; // slots that leave as soon as their keys are counted
+    private readonly List<(int Slot, string To, long Until)> _maybeGiven = []; // slots that may have left in the store: a topology of that version says so
     private readonly Lock _changing = new();
     private volatile ClusterState _state;
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
@@ -162,19 +163,35 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
 
     public void Keep()
     {
-        lock (_changing)
+        // What pauses commands takes the lock, and must not wait for the disk.
+        while (true)
         {
-            if (!_isFileBehind) return;
+            ClusterState state;
+            long attempts;
+            lock (_changing)
+            {
+                if (!_isFileBehind) return;
+                (state, attempts) = (_state, _file.Attempts);
+            }
+
             try
             {
-                _file.Save(_state, _state);
-                _isFileBehind = false;
+                if (!_file.TrySave(state, attempts)) continue;
             }
             catch (FileFailure failure)
             {
-                _mayServe = false;
-                Route();
+                lock (_changing)
+                {
+                    _mayServe = false;
+                    Route();
+                }
+
                 throw new TopologyException($"the cluster's file cannot be written: {failure.Message}");
+            }
+
+            lock (_changing)
+            {
+                if (ReferenceEquals(state, _state)) _isFileBehind = false;
             }
         }
     }
@@ -273,12 +290,14 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         }
     }
 
-    /// <summary>Behind <see cref="BeginGiving"/>: the slot is given away, or stays.</summary>
+    /// <summary>Behind <see cref="BeginGiving"/>: the slot is given away, or stays. If the store may have another topology by then, no key is added to it until this node goes by that.</summary>
     internal void EndGiving(int slot, string to)
     {
         lock (_changing)
         {
-            if (_giving.Remove((slot, to))) Route();
+            if (!_giving.Remove((slot, to))) return;
+            if (_agreement is { AttemptedVersion: var attempted } && attempted > _state.Topology.Version) _maybeGiven.Add((slot, to, attempted));
+            Route();
         }
     }
 
@@ -321,7 +340,8 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     {
         ClusterState state = _state;
         _doubts &= state.Giving.Count > 0; // another topology may have said whose the slots are
-        foreach ((int slot, string to) in _giving)
+        _maybeGiven.RemoveAll(given => given.Until <= state.Topology.Version);
+        foreach ((int slot, string to) in _giving.Concat(_maybeGiven.Select(static given => (given.Slot, given.To))))
         {
             if (state.Topology.OwnerOf(slot)?.Id == state.SelfId && state.Topology.Find(to) is not null) state = state.WithMigrating(slot, to);
         }
@@ -356,6 +376,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
             RemovesKeys = _mayServe || topology.Terms.ClusterId.Length == 0, // those of a node that is of no cluster yet are its own
         };
         _core.Routing.Use(next);
+        _doubtfulInForce = _doubts ? state.Giving : _doubtfulInForce.Clear();
         if (before is not null && _core.Metrics is { } metrics) metrics.ForgetSlots(slot => before.Covers(slot) && !next.Covers(slot));
 
         FrozenDictionary<int, int> Moves(IEnumerable<KeyValuePair<int, string>> moves) => moves.ToFrozenDictionary(static move => move.Key, move => topology.IndexOf(move.Value));

@@ -47,7 +47,7 @@ internal interface INode
     Task<DataPosition> Seal();
 
     /// <summary>
-    /// Makes commands that write wait, and returns when a replica has everything that was executed. They wait until <see cref="EndHandover"/>.
+    /// Makes commands that write wait, and returns when a replica has everything that was executed. They wait until <see cref="EndHandover"/>. Called again behind <see cref="Apply"/>, when nothing executes any more.
     /// </summary>
     /// <param name="replica">The replica.</param>
     /// <param name="incarnation">Its life: what another one has acknowledged may be lost.</param>

@@ -110,7 +110,7 @@ internal sealed partial class NodeAgent
     private async Task GoBy(ClusterTopology topology, ClusterNode self)
     {
         Check(topology);
-        await Apply(topology, Fits(topology.Terms.Of(self.ShardId)));
+        await Apply(topology, _applied.Serves && Fits(topology.Terms.Of(self.ShardId)));
     }
 
     private string? RefusalOf(ClusterTopology topology, SlotGift gift)

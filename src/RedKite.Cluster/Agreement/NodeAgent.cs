@@ -264,9 +264,9 @@ internal sealed partial class NodeAgent
     // Goes by the topology, and says how far the node is. What is known already comes first, as it may take rights away, and the store may not answer what follows.
     private async Task<ShardTerms> Look(CancellationToken cancellation)
     {
-        ShardTerms terms = await GoBy(Latest);
+        ShardTerms terms = await GoBy(Latest, cancellation);
         if (_isReportInDoubt) await ReadReport(cancellation);
-        if (Latest is { } latest) terms = await GoBy(await Claim(latest, cancellation));
+        if (Latest is { } latest) terms = await GoBy(await Claim(latest, cancellation), cancellation);
         await Keep();
         if (!terms.IsSealed) await Report(StatusOfNow(sealedAt: 0, _node.Position), cancellation);
         else if (_reported?.SealedAt != terms.SealedAt) await Report(StatusOfNow(terms.SealedAt, await _node.Seal()), cancellation);
@@ -274,7 +274,7 @@ internal sealed partial class NodeAgent
     }
 
     // Returns the terms of the node's shard.
-    private async Task<ShardTerms> GoBy(SharedTopology? latest)
+    private async Task<ShardTerms> GoBy(SharedTopology? latest, CancellationToken cancellation)
     {
         if (latest is not null) Check(latest.Topology);
         if (latest?.Topology.Find(_node.Id) is not { } self)
@@ -284,7 +284,14 @@ internal sealed partial class NodeAgent
         }
 
         ShardTerms terms = latest.Topology.Terms.Of(self.ShardId);
-        await Apply(latest.Topology, self.IsPrimary && Fits(terms));
+        bool serves = self.IsPrimary && Fits(terms);
+        if (serves && !_applied.Serves)
+        {
+            await Apply(latest.Topology, serves: false); // what takes rights away does not wait for the store
+            serves = await ReportServing(latest, cancellation);
+        }
+
+        await Apply(latest.Topology, serves);
         return terms;
     }
 
@@ -366,18 +373,29 @@ internal sealed partial class NodeAgent
     private NodeStatus StatusOfNow(long sealedAt, DataPosition position) =>
         new() { Node = _node.Describe() with { ShardId = "" }, Incarnation = _node.Incarnation, Version = _applied.Version, SealedAt = sealedAt, Position = position, Serves = _applied.Serves, IsNoSuccessor = _node.IsNoSuccessor, HasKeysOfItsOwn = _node.HasKeysOfItsOwn };
 
+    // Before it serves, so that another node which takes slots from this one waits for it. Returns whether the store has it, and still the topology by which the node will serve; otherwise
+    // the watch brings another one.
+    private Task<bool> ReportServing(SharedTopology latest, CancellationToken cancellation) =>
+        TryReport(StatusOfNow(sealedAt: 0, _node.Position) with { Serves = true, Version = latest.Topology.Version }, [OfThisLife, new StoreCondition(StoreKeys.Topology, latest.Revision)], cancellation);
+
     private async Task Report(NodeStatus status, CancellationToken cancellation)
     {
         bool isDue = _time.GetElapsedTime(_reportedAt) >= ReportEvery;
         if (status == _reported || (!isDue && status with { Position = _reported!.Position } == _reported && status.SealedAt == 0)) return;
-        string key = StoreKeys.Node(_node.Id);
-        long? revision = await _store.TryCommit([new StoreCondition(key, _reportedRevision)], [new StorePut(key, status.Write(), _leaseId)], cancellation);
-        if (revision is { } written) (_reportedRevision, _reported, _reportedAt) = (written, status, _time.GetTimestamp());
-        else
+        if (!await TryReport(status, [OfThisLife], cancellation)) _wake.Set();
+    }
+
+    private async Task<bool> TryReport(NodeStatus status, IReadOnlyList<StoreCondition> conditions, CancellationToken cancellation)
+    {
+        long? revision = await _store.TryCommit(conditions, [new StorePut(StoreKeys.Node(_node.Id), status.Write(), _leaseId)], cancellation);
+        if (revision is { } written)
         {
-            await ReadReport(cancellation); // one before, without an answer, may have come late
-            _wake.Set();
+            (_reportedRevision, _reported, _reportedAt) = (written, status, _time.GetTimestamp());
+            return true;
         }
+
+        await ReadReport(cancellation); // one before, without an answer, may have come late
+        return false;
     }
 
     // What the store has of this registration, as a report without an answer may have arrived, or still may. Only this process writes its incarnation, and nothing that a registration before has sent fits
@@ -398,14 +416,20 @@ internal sealed partial class NodeAgent
         ClusterTopology next = latest.Topology.WithTerms(self.ShardId, terms);
         if (latest.Topology.Find(to) is not { } replica || replica.PrimaryId != self.Id || await IncarnationOf(to, cancellation) is not { } incarnation || !await _node.PrepareHandover(replica, incarnation, cancellation))
         {
-            _node.Log(AgreementEvent.Changed, $"The role is not handed over to {to}, which is not there or does not catch up.");
-            await Replace(latest, next, cancellation);
+            await DropHandover(latest, next, to, cancellation);
             return;
         }
 
         try
         {
             await Apply(latest.Topology, serves: false); // from here on the other one may serve
+            if (!await _node.PrepareHandover(replica, incarnation, cancellation)) // again: what had begun when writes were made to wait has ended only now
+            {
+                await Apply(latest.Topology, serves: true);
+                await DropHandover(latest, next, to, cancellation);
+                return;
+            }
+
             next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset, TakenOverFrom = _node.Position.History, TakenOverIn = 0 }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
             await Replace(latest, next, cancellation);
             if (_latest is { } now && now.Topology.Find(_node.Id) is { IsPrimary: false }) await Apply(now.Topology, serves: false);
@@ -416,6 +440,12 @@ internal sealed partial class NodeAgent
         }
 
         await Keep();
+    }
+
+    private async Task DropHandover(SharedTopology latest, ClusterTopology next, string to, CancellationToken cancellation)
+    {
+        _node.Log(AgreementEvent.Changed, $"The role is not handed over to {to}, which is not there or does not catch up.");
+        await Replace(latest, next, cancellation);
     }
 
     // Until it is known what the store has: otherwise this node would serve by what may not be true any more.

@@ -50,20 +50,41 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
     }
 
-    /// <summary>The same for a command of a transaction, which EXEC has been admitted for as a whole: the slots may have changed while it executes, behind a script in it.</summary>
+    /// <summary>
+    /// The same for a command of a transaction, which EXEC has been admitted for as a whole: its slot may have gone while it executes, behind a script in it. What is only about to go has not, as that waits for
+    /// EXEC's stripes: the rest executes, so that the transaction is whole. So it does behind the lease's end, and no reply leaves.
+    /// </summary>
     internal string? RefusalOfQueued(scoped in CommandContext cmd)
     {
         SlotRouting? routing = Routing;
         if (routing is null || routing == _used) return null;
-        return TextOf(Decide(cmd, cmd.Command, routing, Look.Yes), routing, cmd.Session);
+        Decision decision = Decide(cmd, cmd.Command, routing, Look.Yes);
+        switch (decision.Verdict)
+        {
+            case Verdict.IsHeld when _used?.IsHeld(decision.Slot) != true:
+            case Verdict.IsClosed when _used?.IsClosed(decision.Slot) != true:
+            case Verdict.IsDown or Verdict.IsDownForWrites when _used?.IsUp == true:
+                return null;
+            default:
+                return TextOf(decision, routing, cmd.Session);
+        }
     }
 
-    /// <summary>The same for a command that has worked in slices, and now executes: its slot, or key, may have gone in between. MIGRATE, which moves it, goes on while the node serves.</summary>
+    /// <summary>The same for a command that has worked in slices, and now executes: its slot, or key, may have gone in between.</summary>
     internal string? RefusalOfWorked(scoped in CommandContext cmd, Command command)
     {
         if (Routing is not { } routing) return null;
-        if (!command.MovesKeys) return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
-        return routing.IsUp ? null : TextOf(new Decision(routing.AllowsReadsWhenDown ? Verdict.IsDownForWrites : Verdict.IsDown, KeySlot.None), routing, cmd.Session);
+        return TextOf(command.MovesKeys ? DecideMove(cmd, command, routing) : Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
+    }
+
+    // Its keys are of one slot, and where that moves key by key it executes whichever of them are here. It may have very many, and asks behind each part of them.
+    private static Decision DecideMove(scoped in CommandContext cmd, Command command, SlotRouting routing)
+    {
+        var keys = new KeysSeen { Slot = KeySlot.None };
+        var extraction = new KeyExtraction(command);
+        Verdict verdict = extraction.MoveNext(cmd) ? See(cmd[extraction.Argument], routing, ref keys) : Verdict.Executes;
+        if (verdict == Verdict.Executes && keys.Slot != KeySlot.None) verdict = Conclude(cmd, command, routing, keys, executesMigrate: true, Look.Yes);
+        return new Decision(verdict, keys.Slot);
     }
 
     /// <summary>The same for a command of the short path, whose one key is locked.</summary>

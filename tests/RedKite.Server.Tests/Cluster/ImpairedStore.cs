@@ -1,4 +1,5 @@
 using System.Runtime.CompilerServices;
+using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
 
 namespace RedKite.Server.Tests.Cluster;
@@ -9,10 +10,19 @@ internal sealed class ImpairedStore : IClusterStore
     private readonly Lazy<IClusterStore> _store;
     private volatile TaskCompletionSource _hears = Completed();
 
-    private ImpairedStore(Func<IClusterStore> open) => _store = new Lazy<IClusterStore>(open);
+    internal ImpairedStore(Func<IClusterStore> open) => _store = new Lazy<IClusterStore>(open);
 
     /// <summary>How long each answer takes.</summary>
     internal TimeSpan Delay { get; set; }
+
+    /// <summary>The next commit of a topology has no answer: it was lost, or its request.</summary>
+    internal Loss? LosesNext { get; set; }
+
+    internal enum Loss
+    {
+        Answer,
+        Request,
+    }
 
     /// <summary>Whether changes wait.</summary>
     internal bool IsDeaf
@@ -35,7 +45,13 @@ internal sealed class ImpairedStore : IClusterStore
 
     public async Task<StoreSnapshot> Read(string keysFrom, CancellationToken cancellation) => await Later(_store.Value.Read(keysFrom, cancellation));
 
-    public async Task<long?> TryCommit(IReadOnlyList<StoreCondition> conditions, IReadOnlyList<StorePut> puts, CancellationToken cancellation) => await Later(_store.Value.TryCommit(conditions, puts, cancellation));
+    public async Task<long?> TryCommit(IReadOnlyList<StoreCondition> conditions, IReadOnlyList<StorePut> puts, CancellationToken cancellation)
+    {
+        if (LosesNext is not { } lost || puts.All(static put => put.Key != StoreKeys.Topology)) return await Later(_store.Value.TryCommit(conditions, puts, cancellation));
+        LosesNext = null;
+        if (lost == Loss.Answer) await _store.Value.TryCommit(conditions, puts, cancellation);
+        throw new StoreException("no answer");
+    }
 
     public async IAsyncEnumerable<StoreEvent> Watch(string keysFrom, long behindRevision, [EnumeratorCancellation] CancellationToken cancellation)
     {

@@ -1,6 +1,8 @@
 using RedKite.Net;
 using RedKite.Server.Cluster;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
+using RedKite.Server.Tests.Execution.Slices;
 using RedKite.Server.Tests.Migration;
 using RedKite.Server.Tests.Replication;
 using RedKite.TestSupport;
@@ -103,6 +105,28 @@ public sealed class LeaseExitTests : IAsyncDisposable
         await Assert.ThrowsAsync<IOException>(() => client.ExecuteAsync(["COPY", "large", "{large}4"], TestContext.Current.CancellationToken).AsTask());
         Assert.Equal(4, Server.Engine.Keyspace.Databases[0].Count);
         Assert.Equal(3, _lease.Late);
+    }
+
+    // The replica that gets the role has what was written before.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task Work_in_slices_of_a_call_waits_while_the_role_is_handed_over(bool isAsync)
+    {
+        await StartAsync();
+        RedKiteClient client = Server.CreateClient();
+        FillLarge();
+        _clock.Looked = () =>
+        {
+            if (Server.Engine.Blocked.Count == 1) Server.Engine.Pause.Hold(PauseReason.Handover);
+        };
+        Task<RedKiteReply> copy = Task.Run(() => isAsync ? client.ExecuteAsync(["COPY", "large", "{large}2"]).AsTask() : Task.FromResult(client.Execute("COPY", "large", "{large}2")), TestContext.Current.CancellationToken);
+        _node.WaitFor(() => Server.Engine.Blocked.Count == 1 && Server.Engine.Pause.HoldsForServer, "the copy");
+        Assert.NotSame(copy, await Task.WhenAny(copy, Task.Delay(200, TestContext.Current.CancellationToken)));
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
+        _clock.Looked = static () => { };
+        Server.Engine.Pause.Release(PauseReason.Handover);
+        Assert.Equal(1, (await copy).Integer);
     }
 
     // The lease ends in the midst of it, and begins anew: another node may have served in between.
@@ -232,6 +256,26 @@ public sealed class LeaseExitTests : IAsyncDisposable
         OnLoop(Server.Loops[0].RunDue);
         Assert.Equal("$(null)", client.Run("GET volatile").ToString());
         client.Run("HLEN fields").IsInteger(1);
+        Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
+    }
+
+    // The executor's last command was admitted when the node had its lease.
+    [Fact]
+    public async Task Work_in_slices_whose_key_expires_without_a_lease_removes_nothing()
+    {
+        await StartAsync("cluster-allow-reads-when-down", "yes");
+        FillLarge();
+        using var search = new SlicedCommand(Server.Engine, ["ARGREP", "large", "-", "+", "MATCH", "needle"]);
+        Assert.True(search.RunSlice());
+        Server.Engine.Pause.Hold(PauseReason.Shutdown); // nothing expires before the lease has ended
+        Assert.Equal(0, Server.Execute("ARSET", "large", "0", "other").Integer); // the search begins again
+        Assert.Equal(1, Server.Execute("PEXPIRE", "large", "1").Integer);
+        _lease.End();
+        Server.Engine.Pause.Release(PauseReason.Shutdown);
+        long passes = Server.Engine.Clock.NowMs + 2;
+        _node.WaitFor(() => Server.Engine.Clock.NowMs > passes, "the time of the key");
+        search.ReadTime();
+        Assert.Equal("*0", search.RunToEnd());
         Assert.Equal(1, Server.Engine.Keyspace.Databases[0].Count);
     }
 

@@ -1,6 +1,7 @@
 using System.Globalization;
 using RedKite.Server.Model;
 using RedKite.Server.Tests.Execution.Slices;
+using RedKite.Server.Tests.Migration;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
@@ -114,6 +115,31 @@ public sealed class SlicedSlotTests : IAsyncLifetime
         Assert.Equal(reply, command.RunToEnd()!.ReplaceLineEndings(" "));
         Assert.StartsWith("MOVED", session.Execute("EXISTS", "foo").Text, StringComparison.Ordinal);
         Assert.Equal(SessionAttention.None, command.Client.Session.Attention & SessionAttention.Asks);
+    }
+
+    // The target may have the slot by then, and with it the only copy of the key: it is sent nothing more, and the key's removal here is no client's.
+    [Theory]
+    [InlineData("given")]
+    [InlineData("held")]
+    [InlineData("migrating")]
+    public void A_migration_ends_when_its_slot_has_left(string how)
+    {
+        Assert.Equal("OK", _server.Execute("SET", "{foo}small", "value").Text);
+        Assert.Equal(1, _server.Execute("DEL", "foo").Integer);
+        Assert.Equal("OK", _server.Execute("CLUSTER", "SETSLOT", "12182", "MIGRATING", Other).Text);
+        using var target = new HeldTarget { Script = static _ => "+OK\r\n", Holds = true, HeldName = "RESTORE-ASKING" };
+        using var migrate = new SlicedCommand(_server.Engine, ["MIGRATE", "127.0.0.1", target.Port.ToString(CultureInfo.InvariantCulture), "{foo}small", "0", "60000"]);
+        target.WaitUntilHeld();
+        if (how == "given") GiveSlot();
+        else if (how == "held") _server.Cluster!.Hold(SlotSet.Of([new SlotRange(Slot, Slot)]));
+        if (how == "held") Assert.Equal("OK", _server.Execute("CLUSTER", "SETSLOT", "12182", "STABLE").Text);
+        target.Holds = false;
+        target.GoOn();
+        string expected = how switch { "given" => $"-MOVED {Slot} {Elsewhere}", "held" => "-TRYAGAIN The slot is being given to another node", _ => "+OK" };
+        Assert.Equal(expected, migrate.RunToEnd());
+        Assert.Equal(["SELECT 0", "RESTORE-ASKING {foo}small"], target.Requests);
+        Assert.Equal(how == "held" ? 1 : 0, _server.Engine.Keyspace.Databases[0].Count);
+        _server.Cluster!.Hold(null);
     }
 
     private static IEnumerable<string> Elements => [.. Enumerable.Repeat("abcdefgh", 199_999), "needle"];

@@ -30,7 +30,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     private ISyncedLog? _log; // of before the command in progress, if it is one of the host's
     private long _logFailures;
     private long? _readyMs; // null: the time of now
-    private bool _isByTime; // clients are served behind no command, so their slots were looked at by none
+    private bool _isByTime; // what is noted is served behind no command, so its slots were looked at by none
 
     /// <summary>Whether clients are blocked on a key that was noted.</summary>
     internal bool HasNoted => noted.Any && !_engine.Pause.IsLastSave; // behind the last save they stay noted, for a server that goes on
@@ -51,10 +51,11 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     /// </summary>
     internal void Serve(ref LockScope locked)
     {
-        while (noted.TryTake(out (KeyIdentity Key, bool IsNew) changed))
+        while (noted.TryTake(out NotedKey changed))
         {
-            if (TryServe(ref locked, changed.Key, changed.IsNew)) continue;
-            noted.Note(changed.Key, changed.IsNew);
+            if (_isByTime) changed = changed with { IsLate = true };
+            if (TryServe(ref locked, changed)) continue;
+            noted.Note(changed with { IsLate = true }); // another command may serve it
             break;
         }
 
@@ -142,8 +143,9 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     private static Func<bool> LostSince(ISyncedLog log, long failures) => () => log.Failures != failures && log.AwaitedPosition() != 0;
 
     // False: it has given up, and no stripe is locked.
-    private bool TryServe(ref LockScope locked, KeyIdentity key, bool isNew)
+    private bool TryServe(ref LockScope locked, NotedKey change)
     {
+        (KeyIdentity key, bool isNew, bool isLate) = change;
         WaitFlag? givesUp = _environment.ServesLater ? _environment.GivesUpWaiting : null;
         locked.Grow(StripeSet.Of(_keyspace.StripeOf(key.Hash)), givesUp, out bool gaveUp);
         if (gaveUp) return false;
@@ -152,7 +154,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         while (node is not null)
         {
             BlockedClient client = node.Client;
-            if (client.HasEnded || !MayBeServed(node, isNew) || (_isByTime && !isNew && WaitsForSlot(node)))
+            if (client.HasEnded || !MayBeServed(node, isNew) || (isLate && WaitsForSlot(node, isNew)))
             {
                 node = node.Next;
                 continue;
@@ -190,12 +192,12 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     }
 
     // Whether the client would write to a slot that is held or another node's, where nothing may be written behind what that one was sent. It is looked at again, or sent elsewhere.
-    private bool WaitsForSlot(AwaitedKey key)
+    private bool WaitsForSlot(AwaitedKey key, bool isNew)
     {
         if (core.IsTrusted || _engine.Routing.Value is not { } routing || !key.Client.Request.Command.Is(CommandFlags.Write)) return false;
         int slot = KeyHasher.SlotOf(key.Identity.Hash);
         if (routing.Serves(slot) || (!routing.IsHeld(slot) && SlotCheck.RefusalOfWait(routing, slot, key.Client) is null)) return false;
-        _engine.Blocked.Looks.Add(key.Identity, _environment.Time.SteadyMs + HeldLookMs);
+        _engine.Blocked.Looks.Add(key.Identity, _environment.Time.SteadyMs + HeldLookMs, isNew);
         return true;
     }
 
@@ -218,6 +220,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
         OutputDeadline? deadline = DeadlineOf(request.Command);
         bool isPermitted = admission.IsPermittedOrReply(cmd); // the user may have lost the permission while the client was blocked
         session.BeginServing();
+        if (!core.IsTrusted) _environment.Time.KeepExpired(_engine.Routing.Value is { RemovesKeys: false }); // that of the command that was admitted last is of another time
         if (isPermitted && client.Work is not null && admission.RefusalOfWorked(cmd, request.Command) is { } elsewhere) _reply.Error(elsewhere);
         else if (isPermitted && client.Work is { TakesTooLong: true }) _reply.Error("ERR the command takes too long"u8);
         else if (isPermitted) runner.Run(ref cmd, held);

@@ -14,6 +14,7 @@ internal sealed class KeyLooks
 {
     private readonly Lock _changing = new();
     private readonly Dictionary<KeyIdentity, long> _times = [];
+    private readonly HashSet<KeyIdentity> _new = []; // those of clients that only a new key serves, and was one
     private readonly PriorityQueue<KeyIdentity, long> _order = new(); // a key that is looked at earlier than before is there twice
     private long _nextMs = long.MaxValue;
 
@@ -21,10 +22,14 @@ internal sealed class KeyLooks
     internal long NextMs => Volatile.Read(ref _nextMs);
 
     /// <summary>Adds a key, or makes its time an earlier one.</summary>
-    internal void Add(KeyIdentity key, long atMs)
+    /// <param name="key">The key.</param>
+    /// <param name="atMs">The time.</param>
+    /// <param name="isNew">Whether the key was created, and its clients could not be served then.</param>
+    internal void Add(KeyIdentity key, long atMs, bool isNew = false)
     {
         lock (_changing)
         {
+            if (isNew) _new.Add(key);
             if (_times.TryGetValue(key, out long before) && before <= atMs) return;
             _times[key] = atMs;
             _order.Enqueue(key, atMs);
@@ -34,9 +39,9 @@ internal sealed class KeyLooks
 
     /// <summary>Removes one key that is due.</summary>
     /// <returns>False if there is none.</returns>
-    internal bool TryTake(long nowMs, out KeyIdentity key)
+    internal bool TryTake(long nowMs, out KeyIdentity key, out bool isNew)
     {
-        key = default;
+        (key, isNew) = (default, false);
         if (NextMs > nowMs) return false;
         lock (_changing)
         {
@@ -48,6 +53,7 @@ internal sealed class KeyLooks
                 if (found) _times.Remove(key);
             }
 
+            if (found) isNew = _new.Remove(key);
             NoteNext();
             return found;
         }

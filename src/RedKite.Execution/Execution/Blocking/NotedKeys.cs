@@ -3,13 +3,19 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Execution.Blocking;
 
+/// <summary>A key with blocked clients.</summary>
+/// <param name="Key">The key.</param>
+/// <param name="IsNew">Whether it was created: only that serves clients that wait for elements.</param>
+/// <param name="IsLate">Whether its clients are not served behind the command that has changed it: no command has looked at its slot then.</param>
+internal readonly record struct NotedKey(KeyIdentity Key, bool IsNew, bool IsLate);
+
 /// <summary>The keys with blocked clients that one executor's commands have changed, until <see cref="BlockedClientServer"/> serves their clients.</summary>
 internal sealed class NotedKeys(ExecutorCore core)
 {
     private readonly BlockedClients _clients = core.Engine.Blocked;
     private readonly int _stripes = core.Keyspace.Stripes.Length;
-    private readonly Queue<(KeyIdentity Key, bool IsNew)> _changed = new();
-    private readonly HashSet<(KeyIdentity Key, bool IsNew)> _waiting = []; // what the queue holds
+    private readonly Queue<NotedKey> _changed = new();
+    private readonly HashSet<NotedKey> _waiting = []; // what the queue holds
 
     internal bool Any => _changed.Count > 0;
 
@@ -20,27 +26,30 @@ internal sealed class NotedKeys(ExecutorCore core)
         {
             Change change = changes[i];
             if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
-            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Silent or KeyEvent.Bookkeeping) && _clients.FirstOf(change.Identity) is not null) Note(change.Identity, change.Event == KeyEvent.New);
+            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Silent or KeyEvent.Bookkeeping) && _clients.FirstOf(change.Identity) is not null) Note(NoteOf(change.Identity, change.Event == KeyEvent.New));
         }
     }
 
     /// <summary>Notes the keys whose clients are to be looked at by now.</summary>
     internal void NoteLooks(long steadyMs)
     {
-        while (_clients.Looks.TryTake(steadyMs, out KeyIdentity key)) Note(key, isNew: false);
+        while (_clients.Looks.TryTake(steadyMs, out KeyIdentity key, out bool isNew)) Note(new NotedKey(key, isNew, IsLate: true));
     }
 
-    internal void Note(KeyIdentity key, bool isNew)
+    internal void Note(NotedKey key)
     {
-        if (_waiting.Add((key, isNew))) _changed.Enqueue((key, isNew));
+        if (_waiting.Add(key)) _changed.Enqueue(key);
     }
 
-    internal bool TryTake(out (KeyIdentity Key, bool IsNew) changed)
+    internal bool TryTake(out NotedKey changed)
     {
         if (!_changed.TryDequeue(out changed)) return false;
         _waiting.Remove(changed);
         return true;
     }
+
+    // Nothing is served behind the last save; a server that goes on serves it with another command.
+    private NotedKey NoteOf(KeyIdentity key, bool isNew) => new(key, isNew, IsLate: core.Engine.Pause.IsLastSave);
 
     private void NoteAll(int database)
     {
@@ -48,7 +57,7 @@ internal sealed class NotedKeys(ExecutorCore core)
         {
             foreach (KeyIdentity key in _clients.KeysIn(stripe))
             {
-                if (key.Database == database) Note(key, isNew: true);
+                if (key.Database == database) Note(NoteOf(key, isNew: true));
             }
         }
     }

@@ -1,6 +1,8 @@
+using System.Globalization;
 using System.Net;
 using System.Net.Sockets;
 using System.Text;
+using RedKite.Persistence.Files;
 using RedKite.Server.Cluster;
 using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
@@ -168,6 +170,38 @@ public sealed class AgreedServerTests : IDisposable
         Assert.Equal(id, Shared.OwnerOf(5)?.Id);
     }
 
+    // Without an owner of each slot the cluster is down, so a slot is taken when nothing but its owner is left to be waited for.
+    [Fact]
+    public async Task A_slot_is_taken_when_all_nodes_have_seen_who_has_it()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        long lease = await BesideOtherAsync(server);
+        Report(lease, version: 0);
+        long before = Shared.Version;
+        Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "5", "NODE", server.Cluster!.State.SelfId), TestContext.Current.CancellationToken);
+        Assert.NotSame(changed, await Task.WhenAny(changed, Task.Delay(200, TestContext.Current.CancellationToken)));
+        Assert.Equal((before, Primary), (Shared.Version, Shared.OwnerOf(5)?.Id));
+        Assert.Equal("MOVED 12182 127.0.0.1:1", server.Execute("GET", "foo").Text);
+        Report(lease, Shared.Version);
+        await UntilAsync(() => Shared.OwnerOf(5) is null);
+        Report(lease, Shared.Version);
+        Assert.Equal("OK", (await changed).Text);
+    }
+
+    [Fact]
+    public async Task A_slot_that_was_taken_goes_back_when_the_change_fails()
+    {
+        var store = new ImpairedStore(() => new MemoryClusterStore(_data));
+        await using RedKiteServer server = await StartAsync(store);
+        long lease = await BesideOtherAsync(server);
+        Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "5", "NODE", server.Cluster!.State.SelfId), TestContext.Current.CancellationToken);
+        await UntilAsync(() => Shared.OwnerOf(5) is null);
+        store.LosesNext = ImpairedStore.Loss.Request;
+        Report(lease, Shared.Version);
+        Assert.True((await changed).IsError);
+        await UntilAsync(() => Shared.OwnerOf(5)?.Id == Primary);
+    }
+
     // The change that has taken it may have been another client's.
     [Fact]
     public async Task A_slot_without_an_owner_gets_one_when_no_node_serves_by_an_older_topology()
@@ -182,6 +216,70 @@ public sealed class AgreedServerTests : IDisposable
         Assert.Equal("OK", (await changed).Text);
         Assert.Equal(server.Cluster!.State.SelfId, Shared.OwnerOf(5)?.Id);
     }
+
+    // What gives slots takes the lock of the node's state while commands wait.
+    [Fact]
+    public async Task Slots_are_held_while_the_file_is_written()
+    {
+        var files = new FaultyFiles();
+        files.CreateFolder(_folder.Path);
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data), files: files);
+        await BesideOtherAsync(server);
+        using ManualResetEventSlim stands = new(), goesOn = new();
+        files.Plan = call =>
+        {
+            if (call.Operation != "sync folder") return null;
+            stands.Set();
+            goesOn.Wait(TestContext.Current.CancellationToken);
+            return null;
+        };
+        try
+        {
+            Commit(Shared);
+            stands.Wait(TestContext.Current.CancellationToken);
+            Task<long> held = Task.Run(
+                () =>
+                {
+                    server.Cluster!.Hold(SlotSet.Of([new SlotRange(5, 5)]));
+                    return server.Cluster.VersionInForce;
+                },
+                TestContext.Current.CancellationToken);
+            Assert.Equal(Shared.Version, await held.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
+        }
+        finally
+        {
+            goesOn.Set();
+        }
+
+        await UntilAsync(() => Status(server)?.Version == Shared.Version);
+    }
+
+    // The other node serves it by the topology that it has seen, while this one has not heard that it is in force.
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_slot_that_may_have_been_given_takes_no_key_until_it_is_known(bool isGiven)
+    {
+        var store = new ImpairedStore(() => new MemoryClusterStore(_data));
+        await using RedKiteServer server = await StartAsync(store);
+        await BesideOtherAsync(server);
+        string id = server.Cluster!.State.SelfId, key = Enumerable.Range(0, int.MaxValue).Select(static i => i.ToString(CultureInfo.InvariantCulture)).First(static key => KeySlot.Of(Encoding.ASCII.GetBytes(key)) == 5);
+        Commit(Shared.WithOwner([5], id));
+        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version && Status(server)?.Version == Shared.Version);
+        Assert.Equal("OK", server.Execute("SET", key, "1").Text);
+        Assert.Equal(1, server.Execute("DEL", key).Integer);
+        long version = Shared.Version;
+        (store.IsDeaf, store.LosesNext) = (true, isGiven ? ImpairedStore.Loss.Answer : ImpairedStore.Loss.Request);
+        Assert.EndsWith("The change may have happened", server.Execute("CLUSTER", "SETSLOT", "5", "NODE", Primary).Text, StringComparison.Ordinal);
+        await UntilAsync(() => Shared.Version == version + 1); // by the change, or by what keeps it from happening later
+        Assert.Equal("ASK 5 127.0.0.1:1", server.Execute("SET", key, "1").Text);
+        store.IsDeaf = false;
+        await UntilAsync(() => server.Cluster.State.Topology.Version == version + 1);
+        Assert.Equal(isGiven ? Primary : id, Shared.OwnerOf(5)?.Id);
+        await UntilAsync(() => server.Execute("SET", key, "1").Text == (isGiven ? "MOVED 5 127.0.0.1:1" : "OK"));
+    }
+
+    private void Commit(ClusterTopology topology) => Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology.WithVersion(topology.Version + 1)))]));
 
     private ClusterTopology Shared => SharedTopology.Of(_data.Read(StoreKeys.Topology, 0).Entries.Single(static entry => entry.Key == StoreKeys.Topology)).Topology;
 
@@ -223,9 +321,9 @@ public sealed class AgreedServerTests : IDisposable
     private NodeStatus? Status(RedKiteServer server) =>
         _data.Read("", 0).Entries.FirstOrDefault(entry => entry.Key == StoreKeys.Node(server.Cluster!.State.SelfId)) is { } entry ? NodeStatus.Read(entry.Value) : null;
 
-    private Task<RedKiteServer> StartAsync(IClusterStore store, List<string>? lines = null, int port = 0)
+    private Task<RedKiteServer> StartAsync(IClusterStore store, List<string>? lines = null, int port = 0, IFiles? files = null)
     {
-        var options = new RedKiteOptions { Port = port, ClusterStore = () => store };
+        var options = new RedKiteOptions { Port = port, ClusterStore = () => store, Files = files };
         if (lines is not null)
         {
             options.Log = line =>

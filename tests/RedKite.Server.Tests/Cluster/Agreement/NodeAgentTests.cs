@@ -137,12 +137,12 @@ public sealed class NodeAgentTests : IDisposable
         _node.Preparing = () =>
         {
             StoreEntry own = Registration();
-            if (_node.Handovers == 1) _data.TryCommit([], [new StorePut(own.Key, own.Value, _agent.Lease)]);
+            if (_node.Prepared == 1) _data.TryCommit([], [new StorePut(own.Key, own.Value, _agent.Lease)]);
         };
         ClusterTopology now = Shared().Topology;
         Commit(now.WithTerms(Shard, now.Terms.Of(Shard) with { HandoverTo = Other }).WithVersion(now.Version + 1));
-        await UntilAsync(() => _node.Topology.Find(Id) is { IsPrimary: false } || _node.Handovers > 2);
-        Assert.Equal(2, _node.Handovers);
+        await UntilAsync(() => _node.Topology.Find(Id) is { IsPrimary: false } || _node.Prepared > 4);
+        Assert.Equal(4, _node.Prepared); // each time before it stops serving, and behind that
         await EndAsync(running);
     }
 
@@ -182,6 +182,73 @@ public sealed class NodeAgentTests : IDisposable
         await UntilAsync(() => _node.Topology.Find(Id) is { IsPrimary: false });
         Assert.False(served);
         Assert.Equal("life of " + Other, _node.HandedOverTo);
+        await EndAsync(running);
+    }
+
+    // A call in the process may write until the node serves no more.
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task A_role_is_handed_over_with_what_was_written_until_nothing_was_served(bool catchesUp)
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        Register(Other);
+        long replica = 0;
+        _node.Applying = (_, serves) => _node.Offset += serves ? 0 : 1; // the write is in front of the barrier
+        _node.Preparing = () => replica = catchesUp || _node.Offset == 0 ? _node.Offset : replica;
+        _node.CatchesUp = () => replica == _node.Offset;
+        long committed = -1;
+        _store.Committing = puts =>
+        {
+            if (puts.FirstOrDefault(static put => put.Key == StoreKeys.Topology)?.Value is { } value && !TopologyDocument.ReadShared(value).Find(Id)!.IsPrimary) committed = replica;
+        };
+        ClusterTopology now = Shared().Topology;
+        Commit(now.WithTerms(Shard, now.Terms.Of(Shard) with { HandoverTo = Other }).WithVersion(now.Version + 1));
+        await UntilAsync(() => Shared().Topology.Terms.Of(Shard).HandoverTo.Length == 0);
+        Assert.Equal(catchesUp ? 1 : -1, committed);
+        if (catchesUp)
+        {
+            Assert.Equal(1, Shared().Topology.Terms.Of(Shard).TakenOverAt);
+        }
+        else
+        {
+            Assert.True(Shared().Topology.Find(Id)!.IsPrimary);
+            await UntilAsync(() => _node.Serves && _node.Topology.Version == Shared().Topology.Version);
+        }
+
+        await EndAsync(running);
+    }
+
+    // Another node that takes slots from this one waits for it only if it is said to serve.
+    [Theory]
+    [InlineData(false)]
+    [InlineData(true)]
+    public async Task A_node_says_that_it_serves_before_it_does(bool changesMeanwhile)
+    {
+        Commit(Topology(1).WithPrimary(Other, epoch: 1).WithTerms(Shard, ShardTerms.None with { SealedAt = 1 }));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => Status() is { Version: 1, SealedAt: 1 });
+        List<(long Version, bool IsSaid)> served = [];
+        _node.Applying = (topology, serves) =>
+        {
+            if (serves) served.Add((topology.Version, Status() is { Serves: true } said && said.Version == topology.Version));
+        };
+        bool changes = changesMeanwhile;
+        long passed = 0;
+        _store.Committing = puts =>
+        {
+            if (!changes || puts.FirstOrDefault(static put => put.Key == StoreKeys.Node(Id))?.Value is not { } value || !NodeStatus.Read(value).Serves) return;
+            changes = false;
+            ClusterTopology now = Shared().Topology;
+            passed = now.Version;
+            Commit(now.WithOwner([5], null).WithVersion(now.Version + 1));
+        };
+        ClusterTopology sealedOne = Shared().Topology;
+        Commit(sealedOne.WithPrimary(Id, epoch: 2).WithTerms(Shard, ShardTerms.None).WithVersion(2));
+        await UntilAsync(() => _node.Serves);
+        Assert.All(served, each => Assert.True(each.IsSaid && each.Version > passed));
         await EndAsync(running);
     }
 
@@ -269,7 +336,9 @@ public sealed class NodeAgentTests : IDisposable
 
         public bool HasKeysOfItsOwn => false;
 
-        public DataPosition Position => new("history", 0);
+        public DataPosition Position => new("history", Offset);
+
+        internal long Offset { get; set; }
 
         public IEnumerable<string> ReplicasInStep => [];
 
@@ -285,9 +354,13 @@ public sealed class NodeAgentTests : IDisposable
 
         internal string? HandedOverTo { get; private set; }
 
-        internal int Handovers { get; private set; }
+        internal int Prepared { get; private set; }
 
         internal Action? Preparing { get; set; }
+
+        internal Func<bool> CatchesUp { get; set; } = static () => true;
+
+        internal Action<ClusterTopology, bool>? Applying { get; set; }
 
         public ClusterNode Describe() => new(id) { ShardId = "", Ip = "127.0.0.1", Port = 1 };
 
@@ -299,6 +372,7 @@ public sealed class NodeAgentTests : IDisposable
                 throw new InvalidOperationException("a bug");
             }
 
+            Applying?.Invoke(topology, serves);
             Versions.Add(topology.Version);
             Topology = topology;
             Serves = serves;
@@ -320,9 +394,9 @@ public sealed class NodeAgentTests : IDisposable
         public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation)
         {
             HandedOverTo = incarnation;
-            Handovers++;
+            Prepared++;
             Preparing?.Invoke();
-            return Task.FromResult(true);
+            return Task.FromResult(CatchesUp());
         }
 
         public void EndHandover()

@@ -16,17 +16,29 @@ public sealed class KeyLooksTests
         var looks = new KeyLooks();
         KeyIdentity first = new(0, 1), second = new(0, 2);
         Assert.Equal(long.MaxValue, looks.NextMs);
-        Assert.False(looks.TryTake(1_000, out _));
+        Assert.False(looks.TryTake(1_000, out _, out _));
         looks.Add(first, 50);
         looks.Add(second, 40);
         looks.Add(first, 60);
         looks.Add(first, 30);
         Assert.Equal(30, looks.NextMs);
-        Assert.False(looks.TryTake(29, out _));
+        Assert.False(looks.TryTake(29, out _, out _));
         Assert.Equal([first, second], Taken(looks, 100));
         looks.Add(first, 70);
         Assert.Equal([first], Taken(looks, 100));
         Assert.Equal(long.MaxValue, looks.NextMs);
+    }
+
+    // Only a new key serves a client that waits for elements.
+    [Fact]
+    public void A_key_is_new_until_it_is_taken()
+    {
+        var looks = new KeyLooks();
+        looks.Add(new KeyIdentity(0, 1), 30);
+        looks.Add(new KeyIdentity(0, 1), 40, isNew: true);
+        Assert.True(looks.TryTake(30, out _, out bool isNew) && isNew);
+        looks.Add(new KeyIdentity(0, 1), 50);
+        Assert.True(looks.TryTake(50, out _, out isNew) && !isNew);
     }
 
     [Fact]
@@ -81,7 +93,7 @@ public sealed class KeyLooksTests
     private static List<KeyIdentity> Taken(KeyLooks looks, long nowMs)
     {
         List<KeyIdentity> keys = [];
-        while (looks.TryTake(nowMs, out KeyIdentity key)) keys.Add(key);
+        while (looks.TryTake(nowMs, out KeyIdentity key, out _)) keys.Add(key);
         return keys;
     }
 }

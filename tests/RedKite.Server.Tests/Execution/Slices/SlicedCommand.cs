@@ -11,6 +11,7 @@ namespace RedKite.Server.Tests.Execution.Slices;
 internal sealed class SlicedCommand : IDisposable
 {
     private readonly Engine _engine;
+    private readonly CommandExecutor _executor;
     private readonly SliceRunner _runner;
     private bool _waits = true;
 
@@ -22,6 +23,7 @@ internal sealed class SlicedCommand : IDisposable
     {
         _engine = engine;
         CommandExecutor executor = engine.NewExecutor();
+        _executor = executor;
         _runner = new SliceRunner(engine, executor);
         Session session = engine.Clients.Add(null, engine.Clock.NowMs, engine.Users.InProcess, authenticated: true);
         byte[] request = CommandLine.Encode([.. command.Select(Encoding.Latin1.GetBytes)]);
@@ -46,6 +48,8 @@ internal sealed class SlicedCommand : IDisposable
     internal int Restarts => Client.Restarts;
 
     internal string? Reply => Client.Reply is { } parts ? Encoding.Latin1.GetString(parts[0].Bytes).TrimEnd() : null;
+
+    internal void ReadTime() => _executor.Time.Read();
 
     internal bool RunSlice() => _waits && (_waits = _runner.RunSlice(Client));
 
