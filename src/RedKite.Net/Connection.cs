@@ -23,6 +23,10 @@ internal sealed partial class Connection
     // If this many bytes are queued within one iteration, they are sent before its end, so that a slow peer is noticed early.
     private const long FlushedBytesMin = 256 * 1024;
 
+    // What a connection sends in one iteration of its loop, about a millisecond, although its peer would take more: other connections go on then. A layer sends
+    // everything, because it says only what waits for its peer.
+    private const long FlushedBytesMax = 4 * 1024 * 1024;
+
     private const long NotNotified = -1;
 
     private EventLoop _loop = null!;
@@ -34,6 +38,8 @@ internal sealed partial class Connection
     private bool _readInterest = true;
     private bool _writeInterest;
     private bool _isUnflushed;
+    private long _flushedCycle; // the loop's iteration in which the connection was flushed last
+    private long _flushedBytes; // in that iteration
 
     internal Connection(int descriptor, Socket? socket, PeerAddress remote, PeerAddress local, ByteLayer? layer)
     {
@@ -182,14 +188,15 @@ internal sealed partial class Connection
         Queued();
     }
 
-    /// <summary>Sends queued output now, as far as the peer takes it.</summary>
+    /// <summary>Sends queued output now, as far as the peer takes it; of much, a part in each iteration of the loop.</summary>
     public void Flush()
     {
         if (_isUnflushed && HasEnded) return;
         _isUnflushed = false;
         ForgetDeadline();
         if (IsClosing) return;
-        while (_output is { } output)
+        if (_flushedCycle != Loop.Cycles) (_flushedCycle, _flushedBytes) = (Loop.Cycles, 0);
+        while (_output is { } output && (_flushedBytes < FlushedBytesMax || Layer is not null))
         {
             int sent = Layer is null ? Loop.Transport.Send(this, output) : SendThroughLayer(Layer, output.First);
             if (sent == Transport.WouldBlock) break;
@@ -199,12 +206,23 @@ internal sealed partial class Connection
                 return;
             }
 
+            _flushedBytes += sent;
             Consume(output, sent);
         }
 
         // If output is left, the wire was full: trying it again might empty it, and then nothing would wake the rest.
         if (_output is null && Layer is not null && !TrySendWire(Layer)) Fail();
         else AfterFlush();
+    }
+
+    /// <summary>Whether output waits for the loop's next iteration because much was sent in this one: the peer might take more.</summary>
+    public bool IsResting => _output is not null && Layer is null && _flushedBytes >= FlushedBytesMax && _flushedCycle == Loop.Cycles;
+
+    /// <summary>Sends on what rests, as far as the peer takes it.</summary>
+    public void FlushOn()
+    {
+        _flushedBytes = long.MinValue; // without a limit in this iteration
+        Flush();
     }
 
     /// <summary>

@@ -52,6 +52,15 @@ internal sealed class ReplyChain(MemoryPool<byte> pool)
         return true;
     }
 
+    /// <summary>Takes all chunks of another chain.</summary>
+    internal void Take(ReplyChain other)
+    {
+        _chunks.AddRange(other._chunks);
+        Bytes += other.Bytes;
+        other._chunks.Clear();
+        other.Bytes = 0;
+    }
+
     /// <summary>Inserts a copy at a position; false when there is no memory for it.</summary>
     internal bool TryInsert(long position, ReadOnlySpan<byte> bytes)
     {

@@ -396,6 +396,25 @@ internal sealed class ReplyWriter
         head.CopyTo(_buffer.AsSpan(at));
     }
 
+    /// <summary>
+    /// Takes everything that another writer has, which is empty then. The chunks of a large reply are not copied, so that this takes no longer than a small one's. Both have
+    /// the same pool.
+    /// </summary>
+    public void Take(ReplyWriter other)
+    {
+        if (other.Overflowed || other.Length > BytesMax - Length)
+        {
+            Overflow();
+        }
+        else if (!other.IsChained || TrySpill())
+        {
+            _chain.Take(other._chain);
+            Raw(other.Tail);
+        }
+
+        other.Clear();
+    }
+
     /// <summary>Bytes that are protocol already.</summary>
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     public void Raw(ReadOnlySpan<byte> bytes)

@@ -126,12 +126,4 @@ internal static class SeriesAccess
         reply.Bulk(key);
         if (reply.Resp3) reply.Array(parts);
     }
-
-    /// <summary>Adds what another writer has.</summary>
-    internal static void Copy(this ReplyWriter reply, ReplyWriter other)
-    {
-        if (other.Overflowed) reply.OverflowAtOnce();
-        foreach (ReplyChunk chunk in other.Chunks) reply.Raw(chunk.Bytes);
-        reply.Raw(other.Tail);
-    }
 }

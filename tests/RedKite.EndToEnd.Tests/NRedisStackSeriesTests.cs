@@ -2,7 +2,6 @@ using NRedisStack;
 using NRedisStack.DataTypes;
 using NRedisStack.Literals.Enums;
 using NRedisStack.RedisStackCommands;
-using RedKite.TestSupport;
 using StackExchange.Redis;
 
 namespace RedKite.EndToEnd.Tests;
@@ -11,13 +10,11 @@ namespace RedKite.EndToEnd.Tests;
 public sealed class NRedisStackSeriesTests
 {
     [Theory]
-    [InlineData(RedisProtocol.Resp2)]
-    [InlineData(RedisProtocol.Resp3)]
+    [MemberData(nameof(StackClient.Protocols), MemberType = typeof(StackClient))]
     public async Task Series_are_used(RedisProtocol protocol)
     {
-        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
-        await using ConnectionMultiplexer multiplexer = await ConnectionMultiplexer.ConnectAsync(new ConfigurationOptions { EndPoints = { { "127.0.0.1", server.Port } }, Protocol = protocol });
-        TimeSeriesCommands series = multiplexer.GetDatabase().TS();
+        await using StackClient client = await StackClient.ConnectAsync(protocol);
+        TimeSeriesCommands series = client.Database.TS();
 
         TimeSeriesLabel[] labels = [new("room", "study"), new("type", "temp")];
         Assert.True(series.Create("a", new TsCreateParamsBuilder().AddRetentionTime(5000).AddChunkSizeBytes(128).AddDuplicatePolicy(TsDuplicatePolicy.MAX).AddLabels(labels).build()));

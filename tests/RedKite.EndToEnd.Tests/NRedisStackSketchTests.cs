@@ -1,6 +1,5 @@
 using NRedisStack;
 using NRedisStack.RedisStackCommands;
-using RedKite.TestSupport;
 using StackExchange.Redis;
 
 namespace RedKite.EndToEnd.Tests;
@@ -9,13 +8,11 @@ namespace RedKite.EndToEnd.Tests;
 public sealed class NRedisStackSketchTests
 {
     [Theory]
-    [InlineData(RedisProtocol.Resp2)]
-    [InlineData(RedisProtocol.Resp3)]
+    [MemberData(nameof(StackClient.Protocols), MemberType = typeof(StackClient))]
     public async Task Sketches_are_used(RedisProtocol protocol)
     {
-        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
-        await using ConnectionMultiplexer multiplexer = await ConnectionMultiplexer.ConnectAsync(new ConfigurationOptions { EndPoints = { { "127.0.0.1", server.Port } }, Protocol = protocol });
-        IDatabase database = multiplexer.GetDatabase();
+        await using StackClient client = await StackClient.ConnectAsync(protocol);
+        IDatabase database = client.Database;
 
         BloomCommands bloom = database.BF();
         Assert.True(bloom.Reserve("bloom", 0.001, 100L));

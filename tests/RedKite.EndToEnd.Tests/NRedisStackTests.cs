@@ -14,9 +14,8 @@ public sealed class NRedisStackTests
     [MemberData(nameof(Servers))]
     public async Task First_of_several_keys_is_popped(string name)
     {
-        using ServerProcess server = ServerProcess.Start(name == "redkite" ? ServerProgram.UnderTest : ServerProgram.Oracle);
-        await using ConnectionMultiplexer multiplexer = await ConnectionMultiplexer.ConnectAsync($"127.0.0.1:{server.Port}");
-        IDatabase database = multiplexer.GetDatabase();
+        await using StackClient client = await StackClient.ConnectAsync(RedisProtocol.Resp2, name == "redkite" ? ServerProgram.UnderTest : ServerProgram.Oracle);
+        IDatabase database = client.Database;
         await database.SortedSetAddAsync("scores", [new SortedSetEntry("low", 1), new SortedSetEntry("high", 2)]);
         var (key, popped) = database.BZPopMax(["none", "scores"], 0.1)!;
         Assert.Equal(("scores", "high", 2), ((string?)key, (string?)popped.Value, popped.Score));
@@ -31,13 +30,11 @@ public sealed class NRedisStackTests
 
     // The compared server has no documents.
     [Theory]
-    [InlineData(2)]
-    [InlineData(3)]
-    public async Task Documents_are_read_and_changed(int protocol)
+    [MemberData(nameof(StackClient.Protocols), MemberType = typeof(StackClient))]
+    public async Task Documents_are_read_and_changed(RedisProtocol protocol)
     {
-        using ServerProcess server = ServerProcess.Start(ServerProgram.UnderTest);
-        await using ConnectionMultiplexer multiplexer = await ConnectionMultiplexer.ConnectAsync($"127.0.0.1:{server.Port},protocol=resp{protocol}");
-        JsonCommands json = multiplexer.GetDatabase().JSON();
+        await using StackClient client = await StackClient.ConnectAsync(protocol);
+        JsonCommands json = client.Database.JSON();
         Assert.True(json.Set("doc", "$", new { name = "Ada", age = 33, nested = new { age = 34, tags = new[] { "a" } }, other = new { age = "cat" }, on = true }));
         Assert.False(json.Set("doc", "$", "1", When.NotExists));
         Assert.Equal([35d, 36d, null], json.NumIncrby("doc", "$..age", 2));

@@ -113,7 +113,7 @@ public class ByteLayerTests
     public void Output_continues_whenever_the_peer_reads_some(string transport, int handshakeDelayMs)
     {
         byte[] greeting = EchoServer.Pattern(1 << 20, seed: 5);
-        using EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs), hesitates: true);
+        using EchoServer server = new(transport, new EchoHandler { Greeting = greeting }, newLayer: () => new XorLayer(speaksFirst: false, handshakeDelayMs), wrap: static inner => new HesitantTransport(inner));
         using Peer peer = new(transport, server.Port);
         peer.WaitForBytes(greeting.Length);
         byte[] sent = EchoServer.Pattern(1 << 20, seed: 6);

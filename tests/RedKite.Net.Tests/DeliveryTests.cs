@@ -159,7 +159,7 @@ public class DeliveryTests
     [MemberData(nameof(Transports))]
     public void Replies_and_messages_continue_whenever_the_peer_reads_some(string transport)
     {
-        using EchoServer server = new(transport, new EchoHandler(), hesitates: true);
+        using EchoServer server = new(transport, new EchoHandler(), wrap: static inner => new HesitantTransport(inner));
         using Socket client = server.Connect();
         EchoServer.WaitFor(() => server.Handler.OpenedCount == 1, "it is connected");
         byte[] bytes = EchoServer.Pattern(300_000, seed: 7);

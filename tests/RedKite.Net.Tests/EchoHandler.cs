@@ -23,6 +23,9 @@ internal sealed class EchoHandler : IConnectionHandler
     /// <summary>Whether Q and P are commands.</summary>
     internal bool ObeysCommands { get; init; }
 
+    /// <summary>The bytes that may wait for a peer; beyond that, its connection is closed.</summary>
+    internal long OutputBytesMax { get; init; } = long.MaxValue;
+
     /// <summary>Called with each connection that has received something.</summary>
     internal Action<Connection>? Receiving { get; init; }
 
@@ -66,7 +69,13 @@ internal sealed class EchoHandler : IConnectionHandler
 
     public long BytesExpected(Connection connection) => RequestBytes;
 
-    public void OnOutputBuffered(Connection connection) => OutputWaitsBytesMax = Math.Max(OutputWaitsBytesMax, connection.OutputBytes);
+    public void OnOutputBuffered(Connection connection)
+    {
+        OutputWaitsBytesMax = Math.Max(OutputWaitsBytesMax, connection.OutputBytes);
+        if (connection.OutputBytes <= OutputBytesMax) return;
+        if (connection.IsResting) connection.FlushOn();
+        else connection.Close();
+    }
 
     public void OnOutputDrained(Connection connection) => Interlocked.Increment(ref DrainedCount);
 

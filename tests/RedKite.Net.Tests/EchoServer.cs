@@ -14,15 +14,15 @@ internal sealed class EchoServer : IDisposable
     private readonly ListeningSocket _listener;
     private readonly ArrivalWatch _arrivals;
 
-    internal EchoServer(string transport, EchoHandler handler, int loops = 1, Func<ByteLayer>? newLayer = null, bool hesitates = false)
+    internal EchoServer(string transport, EchoHandler handler, int loops = 1, Func<ByteLayer>? newLayer = null, Func<Transport, Transport>? wrap = null)
     {
         _listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 511, newLayer);
         Handler = handler;
         _arrivals = new ArrivalWatch(() => Loops);
         for (int i = 0; i < loops; i++)
         {
-            EventLoop loop = hesitates
-                ? new($"echo-{i}", Pool, self => new HesitantTransport(transport == "sockets" ? new SocketsTransport(self) : new EpollTransport())) { Chooser = Choose }
+            EventLoop loop = wrap is not null
+                ? new($"echo-{i}", Pool, self => wrap(transport == "sockets" ? new SocketsTransport(self) : new EpollTransport())) { Chooser = Choose }
                 : new($"echo-{i}", transport == "sockets", Pool) { ArrivalWatch = _arrivals, Chooser = Choose };
             loop.Serve(i == 0 ? handler : new EchoHandler());
             Loops.Add(loop);

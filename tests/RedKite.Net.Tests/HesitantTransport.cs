@@ -4,7 +4,7 @@ namespace RedKite.Net.Tests;
 /// A transport that says now and then that a send would have to wait although it would not: like a full socket whose peer reads
 /// some at that moment.
 /// </summary>
-internal sealed class HesitantTransport(Transport inner) : Transport
+internal sealed class HesitantTransport(Transport inner) : OuterTransport(inner)
 {
     private const int SendsPerPeriod = 5;
     private const int RefusalsPerPeriod = 2; // one behind the other: who is refused may try once more before it waits
@@ -13,41 +13,7 @@ internal sealed class HesitantTransport(Transport inner) : Transport
 
     private bool Refuses => _sends++ % SendsPerPeriod < RefusalsPerPeriod;
 
-    internal override void Listen(ListeningSocket listener) => inner.Listen(listener);
+    internal override int Send(Connection connection, ReadOnlySpan<byte> bytes) => Refuses ? WouldBlock : base.Send(connection, bytes);
 
-    internal override void StopListening() => inner.StopListening();
-
-    internal override void StopListening(ListeningSocket listener) => inner.StopListening(listener);
-
-    internal override void ResumeAccepting() => inner.ResumeAccepting();
-
-    internal override void Wait(EventLoop loop)
-    {
-        inner.SkipsWait = SkipsWait;
-        inner.Wait(loop);
-    }
-
-    internal override void SetTimer(long microseconds) => inner.SetTimer(microseconds);
-
-    internal override void Wake() => inner.Wake();
-
-    internal override void Register(Connection connection) => inner.Register(connection);
-
-    internal override void SetNoDelay(Connection connection, bool on) => inner.SetNoDelay(connection, on);
-
-    internal override void SetKeepAlive(Connection connection, int seconds) => inner.SetKeepAlive(connection, seconds);
-
-    internal override int Receive(Connection connection, Span<byte> buffer) => inner.Receive(connection, buffer);
-
-    internal override int Send(Connection connection, ReadOnlySpan<byte> bytes) => Refuses ? WouldBlock : inner.Send(connection, bytes);
-
-    internal override int Send(Connection connection, OutputQueue queue) => Refuses ? WouldBlock : inner.Send(connection, queue);
-
-    internal override void SetInterest(Connection connection, bool read, bool write) => inner.SetInterest(connection, read, write);
-
-    internal override void ShutdownSend(Connection connection) => inner.ShutdownSend(connection);
-
-    internal override void Close(Connection connection) => inner.Close(connection);
-
-    public override void Dispose() => inner.Dispose();
+    internal override int Send(Connection connection, OutputQueue queue) => Refuses ? WouldBlock : base.Send(connection, queue);
 }

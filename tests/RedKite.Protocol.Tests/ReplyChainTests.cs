@@ -142,6 +142,44 @@ public sealed class ReplyChainTests : IDisposable
         reply.Clear();
     }
 
+    [Fact]
+    public void What_another_writer_has_is_taken_without_a_copy_of_its_chunks()
+    {
+        for (int seed = 0; seed < 20; seed++)
+        {
+            var random = new Random(seed);
+            var reply = new ReplyWriter(_pool);
+            var other = new ReplyWriter(_pool);
+            using var expected = new MemoryStream();
+            reply.Array(3);
+            expected.Write("*3\r\n"u8);
+            long othersBytes = seed % 2 == 0 ? 5 << 20 : 1000;
+            while (expected.Length < othersBytes) WriteSome(random, other, expected);
+            int rented = _pool.Rented;
+            reply.Take(other);
+            Assert.InRange(_pool.Rented, rented, rented + 6); // for what was written before, and the MiB that the buffer of the other one may have
+            Assert.Equal(0, other.Length);
+            WriteSome(random, reply, expected);
+            WriteSome(random, other, new MemoryStream());
+            other.Clear();
+            Assert.True(Pieces(reply).AsSpan().SequenceEqual(expected.ToArray()));
+            reply.Clear();
+            Assert.Equal(0, _pool.Rented);
+        }
+    }
+
+    [Fact]
+    public void What_another_writer_has_is_dropped_if_it_is_too_much()
+    {
+        var reply = new ReplyWriter(_pool) { BytesMax = 3_000_000 };
+        var other = new ReplyWriter(_pool);
+        reply.Bulk(new byte[100_000]);
+        for (int i = 0; i < 29; i++) other.Bulk(new byte[100_000]);
+        reply.Take(other);
+        Assert.True(reply.Overflowed);
+        Assert.Equal((0, 0L), (_pool.Rented, other.Length));
+    }
+
     private static void WriteSome(Random random, ReplyWriter reply, MemoryStream expected)
     {
         byte[] value = new byte[random.Next(20) == 0 ? random.Next(800_000) : random.Next(300)];

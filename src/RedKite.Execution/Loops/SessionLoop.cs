@@ -254,7 +254,9 @@ internal sealed class SessionLoop : IConnectionHandler
         if (!overSoft) session.OverSoftLimitSinceMs = 0;
         else if (session.OverSoftLimitSinceMs == 0) session.OverSoftLimitSinceMs = Executor.Time.SteadyMs;
         bool tooLong = overSoft && Executor.Time.SteadyMs - session.OverSoftLimitSinceMs > limit.SoftSeconds * 1000L;
-        if (tooLong || (limit.HardBytes > 0 && waiting > limit.HardBytes)) _engine.CloseOverLimit(session, connection);
+        if (!tooLong && (limit.HardBytes == 0 || waiting <= limit.HardBytes)) return;
+        if (connection.IsResting) connection.FlushOn(); // then what waits still is looked at again
+        else _engine.CloseOverLimit(session, connection);
     }
 
     // A client of MONITOR does not cause its output: if its class has no limit, that of subscribers applies.

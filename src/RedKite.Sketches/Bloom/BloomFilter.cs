@@ -1,4 +1,5 @@
 using RedKite.Sketches.Store;
+using RedKite.Store.Values;
 
 namespace RedKite.Sketches.Bloom;
 
@@ -47,6 +48,14 @@ internal static class BloomFilter
         long sum = 0;
         for (int i = 0; i < filter.PartCount; i++) sum += (long)filter.PartNumber(i, LayerCapacity);
         return sum;
+    }
+
+    internal static void CountFacts(Sketch filter, Dictionary<string, long> facts)
+    {
+        facts.Count("elements", Count(filter));
+        facts.Count("capacity", Capacity(filter));
+        facts.Count("layers", filter.PartCount);
+        facts.Count("that_do_not_grow", Expansion(filter) == 0 ? 1 : 0);
     }
 
     internal static (long Items, long Capacity, int Hashes, double ErrorRate) Layer(Sketch filter, int layer) =>

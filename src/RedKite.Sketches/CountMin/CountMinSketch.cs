@@ -1,4 +1,5 @@
 using RedKite.Sketches.Store;
+using RedKite.Store.Values;
 
 namespace RedKite.Sketches.CountMin;
 
@@ -12,6 +13,8 @@ internal static class CountMinSketch
     internal static long Width(Sketch sketch) => (long)sketch.Number(RowWidth);
 
     internal static long Depth(Sketch sketch) => (long)sketch.Number(Rows);
+
+    internal static void CountFacts(Sketch sketch, Dictionary<string, long> facts) => facts.Count("counters", Width(sketch) * Depth(sketch));
 
     /// <summary>Whether a sketch may have these dimensions.</summary>
     internal static bool Fits(long width, long depth) => width > 0 && depth is > 0 and <= SketchLimits.DepthMax && width <= SketchLimits.CountMinBytesMax / sizeof(uint) / depth;

@@ -1,6 +1,7 @@
 using System.Numerics;
 using RedKite.Sketches.Bloom;
 using RedKite.Sketches.Store;
+using RedKite.Store.Values;
 
 namespace RedKite.Sketches.Cuckoo;
 
@@ -38,6 +39,20 @@ internal static class CuckooFilter
 
     /// <summary>The places where an element may be.</summary>
     internal static long PlacesOf(Sketch filter) => 2L * BucketSize(filter) * filter.PartCount;
+
+    internal static void CountFacts(Sketch filter, Dictionary<string, long> facts)
+    {
+        // Many layers are all of one size; those that grow are few.
+        const int LayersSummed = 256;
+        long capacity = 0;
+        for (int layer = 0; layer < Math.Min(filter.PartCount, LayersSummed); layer++) capacity += filter.PartBytes(layer);
+        if (filter.PartCount > LayersSummed) capacity += (filter.PartCount - LayersSummed) * filter.PartBytes(filter.PartCount - 1);
+        facts.Count("elements", Count(filter));
+        facts.Count("capacity", capacity);
+        facts.Count("deletions", DeletedCount(filter));
+        facts.Count("layers", filter.PartCount);
+        facts.Count("that_do_not_grow", Expansion(filter) == 0 ? 1 : 0);
+    }
 
     /// <summary>The buckets for a capacity.</summary>
     internal static long BucketsFor(long capacity, int bucketSize) => (long)BitOperations.RoundUpToPowerOf2((ulong)Math.Max(1, capacity / bucketSize));

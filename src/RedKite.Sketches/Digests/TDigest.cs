@@ -1,4 +1,5 @@
 using RedKite.Sketches.Store;
+using RedKite.Store.Values;
 
 namespace RedKite.Sketches.Digests;
 
@@ -26,6 +27,13 @@ internal static class TDigest
     internal static double Min(Sketch digest) => Observations(digest) == 0 ? double.NaN : BitConverter.UInt64BitsToDouble(digest.Number(Least));
 
     internal static double Max(Sketch digest) => Observations(digest) == 0 ? double.NaN : BitConverter.UInt64BitsToDouble(digest.Number(Largest));
+
+    internal static void CountFacts(Sketch digest, Dictionary<string, long> facts)
+    {
+        facts.Count("centroids", MergedNodes(digest));
+        facts.Count("unmerged", UnmergedNodes(digest));
+        facts.Count("compressions", Compressions(digest));
+    }
 
     internal static void Initialize(Sketch digest, int compression)
     {

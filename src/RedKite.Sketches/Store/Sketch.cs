@@ -103,26 +103,17 @@ internal readonly unsafe ref struct Sketch
     /// <summary>Whether all bits that a hash determines are set in one of the parts, the last of which is looked at first.</summary>
     /// <param name="hash">The hash.</param>
     /// <param name="countNumber">The number of each part that says how many bits those are.</param>
-    internal bool HasBitsInAny(SketchHash hash, int countNumber)
-    {
-        SketchPart* first = SketchData.Part(_data, 0);
-        for (int part = _data->Count - 1; part >= 0; part--)
-        {
-            if (HasBits(first + part, hash, (int)SketchPart.Number(first + part, countNumber))) return true;
-        }
-
-        return false;
-    }
+    internal bool HasBitsInAny(SketchHash hash, int countNumber) => SketchBits.AreSetInAny(SketchData.Part(_data, 0), _data->Count, hash, countNumber);
 
     /// <summary>Sets the bits of a part that a hash determines.</summary>
     internal void SetBits(int part, SketchHash hash, int count)
     {
         SketchPart* bits = SketchData.Part(_data, part);
         byte** pages = SketchPart.PageAddress(bits, 0);
-        ulong positions = (ulong)bits->Bytes * 8;
-        for (int i = 0; i < count; i++)
+        ulong positions = (ulong)bits->Bytes * 8, at = hash.First;
+        for (int i = 0; i < count; i++, at += hash.Step)
         {
-            ulong position = hash.Position(i, positions);
+            ulong position = SketchHash.Position(at, positions);
             int page = (int)(position / (8 * SketchData.PageBytes));
             byte* bytes = pages[page];
             if (bytes == null)
@@ -133,32 +124,5 @@ internal readonly unsafe ref struct Sketch
 
             bytes[position / 8 % SketchData.PageBytes] |= (byte)(1 << (int)(position % 8));
         }
-    }
-
-    // Four are read for each branch: a processor cannot predict single ones.
-    private static bool HasBits(SketchPart* bits, SketchHash hash, int count)
-    {
-        byte** pages = SketchPart.PageAddress(bits, 0);
-        ulong positions = (ulong)bits->Bytes * 8;
-        int i = 0;
-        for (; i + 4 <= count; i += 4)
-        {
-            int all = Bit(pages, hash.Position(i, positions)) & Bit(pages, hash.Position(i + 1, positions)) & Bit(pages, hash.Position(i + 2, positions)) & Bit(pages, hash.Position(i + 3, positions));
-            if ((all & 1) == 0) return false;
-        }
-
-        for (; i < count; i++)
-        {
-            if ((Bit(pages, hash.Position(i, positions)) & 1) == 0) return false;
-        }
-
-        return true;
-    }
-
-    // The lowest bit is that of a position.
-    private static int Bit(byte** pages, ulong position)
-    {
-        byte* page = pages[position / (8 * SketchData.PageBytes)];
-        return page == null ? 0 : page[position / 8 % SketchData.PageBytes] >> (int)(position % 8);
     }
 }

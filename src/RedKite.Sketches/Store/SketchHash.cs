@@ -1,4 +1,7 @@
 using System.Buffers.Binary;
+using System.Runtime.CompilerServices;
+using System.Runtime.Intrinsics.Arm;
+using System.Runtime.Intrinsics.X86;
 
 namespace RedKite.Sketches.Store;
 
@@ -39,7 +42,14 @@ internal readonly struct SketchHash
     }
 
     /// <summary>The position of a number among <paramref name="positions"/>.</summary>
-    internal ulong Position(int number, ulong positions) => Math.BigMul(First + ((ulong)number * Step), positions, out _);
+    internal ulong Position(int number, ulong positions) => Position(First + ((ulong)number * Step), positions);
+
+    /// <summary>The position of <see cref="First"/> and some of the steps among <paramref name="positions"/>: the upper half of the product. The lower one would be stored for nothing.</summary>
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    internal static ulong Position(ulong at, ulong positions) =>
+        Bmi2.X64.IsSupported ? Bmi2.X64.MultiplyNoFlags(at, positions)
+        : ArmBase.Arm64.IsSupported ? ArmBase.Arm64.MultiplyHigh(at, positions)
+        : Math.BigMul(at, positions, out _);
 
     private static ulong Fold(ulong a, ulong b) => Math.BigMul(a, b, out ulong low) ^ low;
 }

@@ -1,4 +1,5 @@
 using RedKite.Sketches.Store;
+using RedKite.Store.Values;
 
 namespace RedKite.Sketches.Tops;
 
@@ -25,6 +26,13 @@ internal static class TopSketch
     internal static long Depth(Sketch sketch) => (long)sketch.Number(Rows);
 
     internal static double Decay(Sketch sketch) => BitConverter.UInt64BitsToDouble(sketch.Number(DecayBits));
+
+    internal static void CountFacts(Sketch sketch, Dictionary<string, long> facts)
+    {
+        facts.Count("listed", (long)sketch.Number(Listed));
+        facts.Count("listed_at_most", Top(sketch));
+        facts.Count("counters", Width(sketch) * Depth(sketch));
+    }
 
     /// <summary>The places that are looked at for an element: its counters, and the listed elements' fingerprints, several at once.</summary>
     internal static long PlacesOf(Sketch sketch) => Depth(sketch) + (Top(sketch) / PrintsPerPlace);

@@ -169,7 +169,7 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
 
         long end = reply.Length;
         ReplyHead(reply, Count);
-        if (_own is not null) reply.Copy(_own);
+        if (_own is not null) reply.Take(_own);
         else reply.MoveToFront(_start, end);
     }
 

@@ -57,7 +57,7 @@ internal sealed class RangeWork(Keyspace keyspace, Database database, ulong key,
         }
 
         cmd.Reply.Array(_query.Results.Length);
-        cmd.Reply.Copy(reply);
+        cmd.Reply.Take(reply);
     }
 
     internal override void Discard()

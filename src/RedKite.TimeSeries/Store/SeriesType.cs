@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
@@ -24,16 +23,14 @@ internal sealed unsafe class SeriesType() : StoredType("TSDB-TYPE"u8)
     internal override void CountFacts(Entry entry, Dictionary<string, long> facts)
     {
         SeriesData* data = Data(entry);
-        Count("samples", data->Samples);
-        Count("chunks", data->ChunkCount);
-        Count("series_with_rules", data->Rules.Length > 0 ? 1 : 0);
-        Count("compactions", data->Source.Length > 0 ? 1 : 0);
-        Count("without_labels", data->Labels.Length == 0 ? 1 : 0);
-        Count("without_retention", data->Settings.Retention == 0 ? 1 : 0);
-        Count("uncompressed", data->Settings.IsCompressed ? 0 : 1);
-        Count(PolicyFacts[(int)data->Settings.Policy], 1);
-
-        void Count(string fact, long count) => CollectionsMarshal.GetValueRefOrAddDefault(facts, fact, out _) += count;
+        facts.Count("samples", data->Samples);
+        facts.Count("chunks", data->ChunkCount);
+        facts.Count("series_with_rules", data->Rules.Length > 0 ? 1 : 0);
+        facts.Count("compactions", data->Source.Length > 0 ? 1 : 0);
+        facts.Count("without_labels", data->Labels.Length == 0 ? 1 : 0);
+        facts.Count("without_retention", data->Settings.Retention == 0 ? 1 : 0);
+        facts.Count("uncompressed", data->Settings.IsCompressed ? 0 : 1);
+        facts.Count(PolicyFacts[(int)data->Settings.Policy], 1);
     }
 
     internal override long Bytes(Entry entry) => SeriesData.Bytes(Data(entry));
