@@ -36,6 +36,42 @@ public sealed class JsonMemoryTests
         Assert.InRange(after, text.Length / 4, text.Length * 13 / 10);
     }
 
+    // The text of a control character has six bytes, so that of a string is much longer than the string.
+    [Theory]
+    [InlineData("JSON.GET doc $.text")]
+    [InlineData("JSON.GET doc .text")]
+    [InlineData("JSON.GET doc $..*")]
+    [InlineData("JSON.GET doc .name .text")]
+    [InlineData("JSON.MGET doc doc .text")]
+    [InlineData("JSON.ARRPOP doc $.array")]
+    [InlineData("JSON.GET doc NEWLINE 11111111111111111111111111111111111111111111111111111111111111111111111111111111 $.items[*]")]
+    public async Task Text_of_a_reply_is_bounded(string command)
+    {
+        const int Divisor = 1024; // 1 MiB of text
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, Divisor);
+        string text = '"' + string.Concat(Enumerable.Repeat("\\u0001", 300_000)) + '"', items = string.Join(',', Enumerable.Repeat('1', 20_000));
+        Assert.Equal("OK", server.Json("JSON.SET", "doc", "$", $$"""{"name":1,"text":{{text}},"array":[{{text}}],"items":[{{items}}]}"""));
+        Assert.EndsWith(" than there is", server.Json(command.Split(' ')).Replace(" room for", "", StringComparison.Ordinal), StringComparison.Ordinal);
+        Assert.Equal("[1]", server.Json("JSON.GET", "doc", "$.name"));
+        Assert.Equal("[300000]", server.Json("JSON.STRLEN", "doc", "$.text"));
+        Assert.Equal("[1]", server.Json("JSON.ARRLEN", "doc", "$.array"));
+    }
+
+    // In pieces, whose ends are anywhere in the text.
+    [Fact]
+    public async Task Long_names_and_strings_are_written_in_pieces()
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        var random = new Random(7);
+        string Long(int length) => string.Concat(Enumerable.Range(0, length).Select(_ => random.Next(4) switch { 0 => "\\n", 1 => "\\u0001", 2 => "ü", _ => "x" }));
+        string text = $$"""{"{{Long(70_000)}}":{"{{Long(150_000)}}":["{{Long(200_000)}}",{"{{Long(65_536)}}":"{{Long(131_072)}}"},1]},"a":"b"}""";
+        Assert.Equal("OK", server.Json("JSON.SET", "doc", "$", text));
+        Assert.Equal(text, server.Document("doc"));
+        Assert.Equal("OK", server.Restore("restored", server.Dump("doc")));
+        Assert.Equal(text, server.Document("restored"));
+        Assert.Equal(text.Replace("\":", "\": ", StringComparison.Ordinal), server.Json("JSON.GET", "doc", "SPACE", " "));
+    }
+
     internal static JsonNode Of(string shape, int bytes)
     {
         var random = new Random(7);

@@ -149,12 +149,10 @@ internal static class JsonArrayCommands
     private static bool TryReplyText(scoped in CommandContext cmd, long start, JsonDocument document, JsonValue value)
     {
         NativeBuffer text = JsonTexts.Begin();
-        JsonTextWriter writer = JsonTextWriter.OfThread;
-        writer.Begin(document.Names, value);
-        if (writer.Step(text, (int)Math.Min(int.MaxValue, Math.Max(ScratchMemory.FreeBytes, ScratchMemory.BytesMax))) || cmd.Reply.Overflowed)
+        if (!JsonTexts.TryWrite(text, document.Names, value, cmd.Keyspace.BoundsDivisor) || cmd.Reply.Overflowed)
         {
             if (!cmd.Reply.Overflowed) cmd.Reply.Truncate(start);
-            cmd.Reply.Error("ERR the text is longer than there is room for"u8);
+            cmd.Reply.Error(JsonTexts.TooLong);
             text.Clear();
             return false;
         }

@@ -1,4 +1,6 @@
 using System.Buffers;
+using System.Runtime.CompilerServices;
+using System.Runtime.InteropServices;
 using RedKite.Store.Memory;
 
 namespace RedKite.Json.Store;
@@ -22,10 +24,14 @@ internal readonly ref struct JsonFormat(ReadOnlySpan<byte> indent, ReadOnlySpan<
 }
 
 /// <summary>
-/// Writes a value as text to a buffer, all of it or in steps. Between two steps the document does not change and none of its blocks moves.
+/// Writes a value as text to a buffer, all of it or in steps; long strings and names in pieces, because escapes make them six times as long. Between two steps the
+/// document does not change and none of its blocks moves.
 /// </summary>
-internal sealed class JsonTextWriter
+internal sealed unsafe class JsonTextWriter
 {
+    // The bytes of a string or name that are written without a look at how much there is.
+    private const int PieceBytes = 64 << 10;
+
     [ThreadStatic]
     private static JsonTextWriter? _ofThread;
 
@@ -35,6 +41,9 @@ internal sealed class JsonTextWriter
     private JsonNames _names;
     private JsonValue _root;
     private int _depth;
+    private byte* _rest; // of a long string or name that has been begun
+    private int _restBytes;
+    private bool _isName;
 
     /// <summary>The current thread's writer.</summary>
     internal static JsonTextWriter OfThread => _ofThread ??= new JsonTextWriter();
@@ -55,6 +64,12 @@ internal sealed class JsonTextWriter
     internal static void WriteString(NativeBuffer output, ReadOnlySpan<byte> text)
     {
         Quote(output);
+        WriteCharacters(output, text);
+        Quote(output);
+    }
+
+    private static void WriteCharacters(NativeBuffer output, ReadOnlySpan<byte> text)
+    {
         while (true)
         {
             int plain = text.IndexOfAny(Escaped);
@@ -65,7 +80,6 @@ internal sealed class JsonTextWriter
         }
 
         output.Write(text);
-        Quote(output);
     }
 
     /// <summary>Begins with a value.</summary>
@@ -73,6 +87,7 @@ internal sealed class JsonTextWriter
     {
         (_names, _root) = (names, value);
         _depth = 0;
+        _rest = null;
     }
 
     /// <summary>Writes about a number of bytes.</summary>
@@ -88,8 +103,15 @@ internal sealed class JsonTextWriter
             WriteValue(output, root);
         }
 
-        while (_depth > 0)
+        while (true)
         {
+            if (_rest != null)
+            {
+                if (!TryWriteRest(output, end, format)) return true;
+                continue;
+            }
+
+            if (_depth == 0) return false;
             if (output.Length >= end) return true;
             ref JsonItems items = ref _open[_depth - 1];
             bool isFirst = items.Ordinal < 0;
@@ -105,15 +127,50 @@ internal sealed class JsonTextWriter
             if (!isPlain) format.Line(output, depth + _depth);
             if (items.IsObject)
             {
-                WriteString(output, items.Name(_names));
-                Byte(output, (byte)':');
-                if (!isPlain) output.Write(format.Space);
+                ReadOnlySpan<byte> name = items.Name(_names);
+                if (name.Length > PieceBytes)
+                {
+                    BeginPieces(output, name, isName: true);
+                    continue;
+                }
+
+                WriteString(output, name);
+                EndName(output, format);
             }
 
             WriteValue(output, items.Value);
         }
+    }
 
-        return false;
+    private static void EndName(NativeBuffer output, JsonFormat format)
+    {
+        Byte(output, (byte)':');
+        if (!format.IsPlain) output.Write(format.Space);
+    }
+
+    private void BeginPieces(NativeBuffer output, ReadOnlySpan<byte> text, bool isName)
+    {
+        Quote(output);
+        _rest = (byte*)Unsafe.AsPointer(ref MemoryMarshal.GetReference(text));
+        (_restBytes, _isName) = (text.Length, isName);
+    }
+
+    // Behind a name, its value follows.
+    private bool TryWriteRest(NativeBuffer output, long end, JsonFormat format)
+    {
+        for (int bytes; _restBytes > 0; _rest += bytes, _restBytes -= bytes)
+        {
+            if (output.Length >= end) return false;
+            bytes = Math.Min(_restBytes, PieceBytes);
+            WriteCharacters(output, new ReadOnlySpan<byte>(_rest, bytes));
+        }
+
+        Quote(output);
+        _rest = null;
+        if (!_isName) return true;
+        EndName(output, format);
+        WriteValue(output, _open[_depth - 1].Value);
+        return true;
     }
 
     private static void Quote(NativeBuffer output) => Byte(output, (byte)'"');
@@ -165,7 +222,9 @@ internal sealed class JsonTextWriter
                 output.Advance(JsonNumber.Format(value, output.Room(JsonNumber.TextMax)));
                 break;
             case JsonKind.String:
-                WriteString(output, value.Text);
+                ReadOnlySpan<byte> text = value.Text;
+                if (text.Length > PieceBytes) BeginPieces(output, text, isName: false);
+                else WriteString(output, text);
                 break;
             default:
                 ref JsonItems items = ref _open[_depth++];
