@@ -74,7 +74,7 @@ public class BenchmarkNameTests
     // Values combine the structures above, whose benchmarks cover them.
     private static readonly string[] Values =
     [
-        "ArrayCopy", "ArrayType", "ArrayValue", "BlockCopy", "BlockMover", "EncodingNames", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashType", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue", "IExpiringElements",
+        "ArrayCopy", "ArrayType", "ArrayValue", "BlockCopy", "BlockMover", "EncodingNames", "FactCounts", "FieldExpiry", "FreeingSlice", "HashFields", "HashLimits", "HashTable", "HashType", "HashValue", "HyperLogLogSelfTest", "HyperLogLogValue", "IExpiringElements",
         "ListCopy", "ListNodes", "ListType", "ListValue", "MemberTableCopy", "PackedSortedSet", "ReleasedValues", "ScoredSource", "SetEnumerator", "SetExpiry", "SetLimits",
         "SetSelection", "SetTable", "SetType", "SetValue", "SetView", "SortedSetBuilder", "SortedSetCopy", "SortedSetCursor", "SortedSetMember", "SortedSetStructure",
         "SortedSetType", "SortedSetValue", "StoredType", "StoredTypes", "StreamCopy", "StreamGroup", "StreamListPacks", "StreamProgress", "StreamType", "StreamValue", "StringLimits",
