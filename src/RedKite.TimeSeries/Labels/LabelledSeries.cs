@@ -41,10 +41,10 @@ internal sealed class LabelledSeries
         }
     }
 
-    /// <summary>The keys that have one of the labels of a filter, and some of which it has them no more.</summary>
+    /// <summary>The keys that have one of the labels of a filter, and some that no longer have it.</summary>
     /// <param name="filter">The filter, which names values.</param>
     /// <param name="found">They are added to it; <see cref="LabelledKey.IsGone"/> may be set later.</param>
-    /// <returns>False: not all series were entered.</returns>
+    /// <returns>False: some series are not in the index, and a walk finds them.</returns>
     internal bool TryFind(LabelFilter filter, List<ArraySegment<LabelledKey>> found)
     {
         lock (_lock)

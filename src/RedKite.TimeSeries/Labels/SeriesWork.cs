@@ -263,11 +263,9 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
     {
         int stripe = _stripe;
         if (!TryEnter(environment, stripe)) return false;
-        bool more = !BeginsAgain();
-        bool isAgain = !more;
-        if (more) more = Walk(ref steps);
+        bool more = BeginsAgain() || Walk(ref steps);
         Exit(environment, stripe);
-        if (more || isAgain) return true;
+        if (more) return true;
         _cursor = default;
         if (++_stripe < query.Keyspace.Stripes.Length) return true;
         _part?.NoteWalked();

@@ -14,7 +14,7 @@ internal sealed class KeyLooks
 {
     private readonly Lock _changing = new();
     private readonly Dictionary<KeyIdentity, long> _times = [];
-    private readonly HashSet<KeyIdentity> _new = []; // those of clients that only a new key serves, and was one
+    private readonly HashSet<KeyIdentity> _new = []; // those that were created when their clients could not be served
     private readonly PriorityQueue<KeyIdentity, long> _order = new(); // a key that is looked at earlier than before is there twice
     private long _nextMs = long.MaxValue;
 
