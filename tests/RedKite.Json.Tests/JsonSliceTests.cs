@@ -2,6 +2,9 @@ using System.Globalization;
 using System.Text;
 using RedKite.Json.Commands;
 using RedKite.Json.Paths;
+using RedKite.Server.Execution;
+using RedKite.Server.Execution.Slices;
+using RedKite.Server.Sessions;
 using RedKite.Server.Tests.Execution.Slices;
 using RedKite.TestSupport;
 using RedKite.Types.Tests;
@@ -125,6 +128,62 @@ public sealed class JsonSliceTests
 
         Assert.True(waited > 0);
         Assert.Equal(searches.Select((_, i) => $"$6 [\"x{i}\"]"), searches.Select(search => search.Reply?.ReplaceLineEndings(" ")));
+        foreach (SlicedCommand search in searches) search.Dispose();
+        AssertReleased(server);
+    }
+
+    // Two of each document: the second one makes the first one stale when it begins.
+    [Fact]
+    public async Task Searches_that_a_pause_holds_do_not_keep_others_waiting()
+    {
+        const int RoundsMax = 10_000;
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
+        foreach (string key in (string[])["doc", "doc0", "doc1"]) Fill(server, key);
+        Engine engine = server.Server.Engine;
+        SlicedCommand[] removals = [.. Enumerable.Range(0, JsonSearchWork.KeptMax).Select(i => new SlicedCommand(engine, ["JSON.DEL", $"doc{i / 2}", $"$..[?(@.a=={i + Items})].b"]))];
+        Assert.All(removals, static removal => Assert.True(removal.RunSlice()));
+        engine.Pause.Hold(PauseReason.Handover);
+        var queue = new SliceQueue(engine, server.Server.Loops[0].Loop, engine.NewExecutor());
+        foreach (SlicedCommand removal in removals) queue.Add(removal.Client);
+        for (int i = 0; i < 2 * removals.Length; i++) Assert.False(queue.RunSlice(engine.Clock.SteadyMs));
+        AssertReleased(server);
+        using (var search = new SlicedCommand(engine, ["JSON.GET", "doc", "$..[?(@.a==5)].b"]))
+        {
+            for (int round = 0; round < RoundsMax && search.RunSlice(); round++)
+            {
+            }
+
+            Assert.Contains("[\"x5\"]", search.Reply, StringComparison.Ordinal);
+        }
+
+        engine.Pause.Release(PauseReason.Handover);
+        for (int i = 0; i < removals.Length; i++)
+        {
+            Assert.Equal(":0", removals[i].RunToEnd());
+            Assert.Equal(i % 2 == 0 ? 1 : 0, removals[i].Restarts); // the pause counts for nothing
+            removals[i].Dispose();
+        }
+
+        AssertReleased(server);
+    }
+
+    [Fact]
+    public async Task Searches_of_another_server_are_not_waited_for()
+    {
+        const int RoundsMax = 10_000;
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor), other = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
+        Fill(server, "doc");
+        Fill(other, "doc");
+        SlicedCommand[] searches = [.. Enumerable.Range(0, JsonSearchWork.KeptMax).Select(i => new SlicedCommand(server.Server.Engine, ["JSON.GET", "doc", $"$..[?(@.a=={i})].b"]))];
+        using (var search = new SlicedCommand(other.Server.Engine, ["JSON.GET", "doc", "$..[?(@.a==5)].b"]))
+        {
+            for (int round = 0; round < RoundsMax && search.RunSlice(); round++)
+            {
+            }
+
+            Assert.Contains("[\"x5\"]", search.Reply, StringComparison.Ordinal);
+        }
+
         foreach (SlicedCommand search in searches) search.Dispose();
         AssertReleased(server);
     }

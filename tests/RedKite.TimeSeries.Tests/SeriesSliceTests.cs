@@ -1,5 +1,6 @@
 using System.Globalization;
 using RedKite.Server.Tests.Execution.Slices;
+using RedKite.Store.Keyspace;
 using RedKite.TimeSeries.Ranges;
 using RedKite.Types.Tests;
 
@@ -135,7 +136,7 @@ public sealed class SeriesSliceTests
         const int RoundsMax = 100_000;
         await using TypeServer server = await StartAsync();
         string[] labels = ["TS.MRANGE", "-", "+", "AGGREGATION", "sum", "1000000000", "FILTER", "room=study"];
-        SlicedCommand[] ranges = [.. Enumerable.Range(0, KeptResults.CountMax + 4).Select(i => new SlicedCommand(server.Server.Engine, i % 2 == 0 ? Sum : labels))];
+        SlicedCommand[] ranges = [.. Enumerable.Range(0, KeptPlaces.CountMax + 4).Select(i => new SlicedCommand(server.Server.Engine, i % 2 == 0 ? Sum : labels))];
         int waited = 0;
         for (int round = 0; round < RoundsMax && Array.Exists(ranges, range => range.Reply is null); round++)
         {

@@ -9,15 +9,13 @@ namespace RedKite.Json.Commands;
 internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong hash, JsonMatches matches) : SlicedWork
 {
     /// <summary>So many searches keep what they have found between slices, each with a command's memory. Others go on when one of them has ended.</summary>
-    internal const int KeptMax = 4;
-
-    private static int _kept;
+    internal const int KeptMax = KeptPlaces.CountMax;
 
     private readonly Stripe _stripe = database.StripeOf(hash);
     private readonly KeyIdentity _key = new(database.Index, hash);
     private readonly KeyWatch _watch = new();
     private bool _isWatching;
-    private bool _isKept;
+    private KeptPlace _kept = new(keyspace.KeptSearches);
     private long _stepsMax = JsonAccess.WaitingStepsMax;
 
     internal JsonMatches Matches => matches;
@@ -34,33 +32,26 @@ internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong
         _stripe.BeginWatch(_watch);
         _stripe.Pin();
         _isWatching = true;
-        if (!TryKeep()) matches.Restart();
+        if (!_kept.TryKeep()) matches.Restart();
     }
+
+    internal override bool KeepsOthersWaiting => _isWatching;
 
     internal override bool RunSlice()
     {
         IsStale = !_watch.IsUnchanged(_key);
-        if (IsStale || !TryKeep()) return false;
+        if (IsStale || !_kept.TryKeep()) return false;
         IsComplete = matches.Run(JsonAccess.SliceSteps / keyspace.BoundsDivisor, Math.Min(matches.Steps + JsonAccess.StepsMax, _stepsMax));
         return IsComplete;
     }
 
     internal override void Discard()
     {
-        if (_isKept) Interlocked.Decrement(ref _kept);
-        _isKept = false;
+        _kept.Release();
         matches.Release();
         if (!_isWatching) return;
         _isWatching = false;
         _stripe.Unpin();
         _stripe.EndWatch(_watch);
-    }
-
-    private bool TryKeep()
-    {
-        if (_isKept) return true;
-        _isKept = Interlocked.Increment(ref _kept) <= KeptMax;
-        if (!_isKept) Interlocked.Decrement(ref _kept);
-        return _isKept;
     }
 }

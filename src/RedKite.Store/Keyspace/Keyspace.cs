@@ -49,6 +49,12 @@ internal sealed class Keyspace : IDisposable
 
     internal ReadOnlySpan<Database> Databases => _databases;
 
+    /// <summary>The places of searches of documents that keep what they have found.</summary>
+    internal KeptPlaces KeptSearches { get; } = new();
+
+    /// <summary>The places of queries of time series that keep what they have found.</summary>
+    internal KeptPlaces KeptQueries { get; } = new();
+
     /// <summary>
     /// A second set of databases, in which a thread gathers data that may replace that of the first. Its memory comes from the same stripes, and counts as used. Clients,
     /// snapshots, eviction and the background sweep do not know it, so nothing of it expires or moves. Ends with <see cref="Database.Discard"/> of each.

@@ -15,6 +15,9 @@ internal abstract class SlicedWork
     /// <summary>Whether it has taken more steps than a command may: the client gets an error, and the work is discarded.</summary>
     internal bool TakesTooLong { get; private protected set; }
 
+    /// <summary>Whether it has what other work may wait for: while a pause holds its command, it is discarded.</summary>
+    internal virtual bool KeepsOthersWaiting => false;
+
     /// <summary>Does a part of the work.</summary>
     /// <returns>Whether everything is done.</returns>
     internal abstract bool RunSlice();

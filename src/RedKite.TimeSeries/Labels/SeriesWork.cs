@@ -39,7 +39,7 @@ internal abstract class SeriesWork(SeriesQuery query, long replyStart) : SlicedW
     private List<byte[]> _keys = [];
     private long _longBytes; // of the long ones among them
     private PriorityQueue<int, byte[]>? _order; // of each sorted run, the position of the next key
-    private KeptResults _kept;
+    private KeptPlace _kept = new(query.Keyspace.KeptQueries);
     private ReplyWriter? _own;
     private long _start = replyStart;
     private Stage _stage;

@@ -21,7 +21,7 @@ internal sealed class RangeWork(Keyspace keyspace, Database database, ulong key,
     private const int RestartsMax = 2;
 
     private RangeQuery? _query = query;
-    private KeptResults _kept;
+    private KeptPlace _kept = new(keyspace.KeptQueries);
     private int _restarts;
     private int _written;
 

@@ -26,7 +26,7 @@ internal sealed class SliceQueue(Engine engine, EventLoop loop, CommandExecutor 
         _clients.Enqueue(client);
     }
 
-    /// <summary>Runs a slice of the next client's work. While CLIENT PAUSE holds its command, nothing is done.</summary>
+    /// <summary>Runs a slice of the next client's work. While CLIENT PAUSE holds its command, nothing is done, and work that others wait for is discarded.</summary>
     /// <param name="steadyMs">The steady time.</param>
     /// <returns>Whether one was run: neither a pause nor another thread's lock on a stripe was in the way.</returns>
     internal bool RunSlice(long steadyMs)
@@ -34,6 +34,7 @@ internal sealed class SliceQueue(Engine engine, EventLoop loop, CommandExecutor 
         BlockedClient client = _clients.Dequeue();
         long before = Runner.Slices;
         bool isPaused = !client.HasEnded && engine.Pause.IsHolding(client.Session, client.Request.Command, steadyMs);
+        if (isPaused) Runner.DiscardForPause(client);
         if (isPaused || Runner.RunSlice(client)) Add(client);
         return Runner.Slices != before;
     }

@@ -50,6 +50,25 @@ internal sealed class SliceRunner(Engine engine, CommandExecutor executor)
         return waits;
     }
 
+    /// <summary>Discards the work of a client whose command a pause holds, if other work waits for it: it begins again behind the pause. If its stripes are busy, it does nothing.</summary>
+    internal void DiscardForPause(BlockedClient client)
+    {
+        SlicedWork work = client.Work!;
+        if (!work.KeepsOthersWaiting) return;
+        LockScope locked = LockScope.Adopt(_keyspace, StripeSet.Empty);
+        if (!locked.TryGrow(client.Stripes)) return;
+        try
+        {
+            work.Discard();
+            if (!work.IsStale) client.Restarts--; // which its beginning again counts: the data is the same
+            work.IsStale = true;
+        }
+        finally
+        {
+            locked.Dispose();
+        }
+    }
+
     /// <summary>Discards the work of a client that has ended, and waits for its stripes.</summary>
     internal void Discard(BlockedClient client)
     {
