@@ -474,7 +474,8 @@ internal sealed class Caller : CallTarget, IStreamExecutor
             while (blocked.Work is PendingWork { Pending: { } pending } && !pending.Wait(SleepMsMax)) EndIfStopped();
             _executor.Time.Read();
             bool isHeld = IsHeld(blocked);
-            if (!isHeld && !_slices.RunSlice(blocked)) return;
+            if (isHeld) _slices.DiscardForPause(blocked);
+            else if (!_slices.RunSlice(blocked)) return;
             EndIfStopped();
             if (isHeld || _engine.Pause.IsLastSave) Thread.Sleep(HeldLookMs);
             Thread.Yield(); // to threads that wait for the stripes
@@ -495,7 +496,8 @@ internal sealed class Caller : CallTarget, IStreamExecutor
             if (blocked.Work is PendingWork { Pending: { IsCompleted: false } pending }) return pending;
             _executor.Time.Read();
             bool isHeld = IsHeld(blocked);
-            if (!isHeld && !_slices.RunSlice(blocked)) return null;
+            if (isHeld) _slices.DiscardForPause(blocked);
+            else if (!_slices.RunSlice(blocked)) return null;
             if (isHeld || _engine.Pause.IsLastSave) return Task.Delay(HeldLookMs);
             Thread.Yield();
         }

@@ -2,6 +2,7 @@ using System.Globalization;
 using System.Text;
 using RedKite.Json.Commands;
 using RedKite.Json.Paths;
+using RedKite.Server.Client;
 using RedKite.Server.Execution;
 using RedKite.Server.Execution.Slices;
 using RedKite.Server.Sessions;
@@ -165,6 +166,23 @@ public sealed class JsonSliceTests
         }
 
         AssertReleased(server);
+    }
+
+    // A call in the process, which does its work itself.
+    [Fact]
+    public async Task A_call_whose_search_a_pause_holds_does_not_keep_others_waiting()
+    {
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, BoundsDivisor);
+        Fill(server, "doc");
+        Engine engine = server.Server.Engine;
+        using var removal = new SlicedCommand(engine, ["JSON.DEL", "doc", "$..[?(@.a==5)].b"]);
+        Assert.True(removal.RunSlice());
+        engine.Pause.Hold(PauseReason.Handover);
+        var caller = new Caller(engine);
+        Assert.NotNull(caller.WorkFor(removal.Client));
+        AssertReleased(server);
+        engine.Pause.Release(PauseReason.Handover);
+        Assert.Equal(":1", removal.RunToEnd());
     }
 
     [Fact]

@@ -546,7 +546,7 @@ internal sealed class CommandExecutor
         }
 
         if (session.Tracking is { } tracking) _publisher.NoteTracked(cmd, tracking);
-        if (!Invoker.Blocked.HasNoted)
+        if (!Invoker.Blocked.MayServe())
         {
             Recording.Clear(); // the stripe stays locked for the next command
             return false;

@@ -44,7 +44,7 @@ internal sealed partial class Invoker
             if (_recording.IsOn)
             {
                 Publisher.Publish(cmd, _environment.Metrics.Changes - changes);
-                serves = Blocked.HasNoted;
+                serves = Blocked.MayServe();
             }
         }
         catch (Exception failure) when (_keyspace.FailStop.Ends(failure, StripeSet.Of(index), cmd.Command.FullName))

@@ -194,7 +194,7 @@ internal sealed partial class Invoker
             _environment.HeldStripes = stripes;
             _runner.Run(ref cmd, stripes);
             locked.Include(_environment.HeldStripes); // what a script has claimed
-            if (Blocked.HasNoted)
+            if (Blocked.MayServe())
             {
                 if (isScript || command.RunsQueued) Blocked.ReadTime();
                 Blocked.Serve(ref locked);

@@ -47,12 +47,15 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     {
         SlotRouting? routing = Routing;
         if (routing is null || (routing == _used && !_isMoving)) return null;
-        return TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
+        string? refusal = TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
+        if (refusal is null) _used = routing;
+        return refusal;
     }
 
     /// <summary>
     /// The same for a command of a transaction, which EXEC has been admitted for as a whole: its slot may have gone while it executes, behind a script in it. What is only about to go has not, as that waits for
-    /// EXEC's stripes: the rest executes, so that the transaction is whole. So it does behind the lease's end, and no reply leaves.
+    /// EXEC's stripes: the rest executes, so that the transaction is whole. So it does behind the lease's end, and no reply leaves. Nor has a slot gone that begins to move key by key: the stripe that EXEC has
+    /// locked has all of the slot's keys.
     /// </summary>
     internal string? RefusalOfQueued(scoped in CommandContext cmd)
     {
@@ -64,6 +67,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             case Verdict.IsHeld when _used?.IsHeld(decision.Slot) != true:
             case Verdict.IsClosed when _used?.IsClosed(decision.Slot) != true:
             case Verdict.IsDown or Verdict.IsDownForWrites when _used?.IsUp == true:
+            case Verdict.Asks or Verdict.IsUnstable:
                 return null;
             default:
                 return TextOf(decision, routing, cmd.Session);
@@ -110,6 +114,8 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         switch (decision.Verdict)
         {
             case Verdict.Executes: break;
+            case Verdict.IsDown or Verdict.IsDownForWrites when _scriptsRouting?.IsUp == true: break; // as in a transaction, which it may be a part of
+            case Verdict.Asks or Verdict.IsUnstable when _scriptSlot == decision.Slot && _scriptsRouting?.IsMoving(decision.Slot) == false: break; // it has the stripe of the slot's keys
             case Verdict.IsDownForWrites: return "ERR Script attempted to execute a write command while the cluster is down and readonly";
             case Verdict.IsDown: return "ERR Script attempted to execute a command while the cluster is down";
             case Verdict.CrossesSlots: return $"ERR Command '{cmd.Command.FullName}' in script attempted to access keys that don't hash to the same slot";

@@ -1,6 +1,7 @@
 using RedKite.Net;
 using RedKite.Server.Execution.Blocking;
 using RedKite.Server.Model;
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
@@ -14,12 +15,14 @@ public sealed class BlockedSlotTests : IAsyncLifetime
 
     private readonly TemporaryFolder _folder = new();
     private RedKiteServer _server = null!;
+    private Action _between = static () => { };
 
     public async ValueTask InitializeAsync()
     {
         Directory.CreateDirectory(_folder.Path);
         var options = new RedKiteOptions { Port = 0 };
         foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("loops", "1"), ("cluster-enabled", "yes"), ("dir", _folder.Path), ("save", ""), ("diagnostics", "no"), ("busy-reply-threshold", "1")]) options.Settings[setting] = value;
+        options.Commands.Add("T.BETWEEN", ([RedKiteKey] string key) => _between());
         _server = await RedKiteServer.StartAsync(options);
         Assert.Equal("OK", _server.Execute("CLUSTER", "ADDSLOTSRANGE", "0", "16383").Text);
     }
@@ -49,19 +52,37 @@ public sealed class BlockedSlotTests : IAsyncLifetime
             BlockedClientServer blocked = _server.Loops[0].Executor.Invoker.Blocked;
             blocked.NoteLooks(long.MaxValue - 1);
             blocked.ServeNoted();
-            wasNoted = blocked.HasNoted;
+            wasNoted = blocked.MayServe();
             _server.Cluster!.Hold(StreamsSlot);
             Assert.Equal("OK", Task.Run(() => _server.Execute("SCRIPT", "KILL"), TestContext.Current.CancellationToken).Result.Text);
             Assert.True(script.Result.IsError);
             Connection connection = _server.Loops[0].Loop.Connections.Single(static connection => ((Session)connection.State!).Blocked is null);
             _server.Loops[0].Received(connection, CommandLine.Encode(CommandLine.Split("MGET elsewhere {elsewhere}2")));
-            isNoted = blocked.HasNoted;
+            isNoted = blocked.MayServe();
         });
         Assert.Equal((true, false), (wasNoted, isNoted)); // it was looked at behind that command
         Assert.Equal("*[$(null) $(null)]", other.Read().ToString());
         Assert.Equal(1, _server.Engine.Blocked.Count);
         _server.Cluster!.Hold(null);
         Assert.Contains("1-1", claims.Read().ToString(), StringComparison.Ordinal);
+    }
+
+    // The last save begins while a transaction pushes, and does not end the server.
+    [Fact]
+    public void A_client_that_was_not_served_because_of_the_last_save_is_not_served_in_a_slot_that_is_held()
+    {
+        using RespConnection pops = RespConnection.Connect(_server.Port), pushes = RespConnection.Connect(_server.Port);
+        pops.SendCommand("BLPOP stream 0");
+        Assert.True(SpinWait.SpinUntil(() => _server.Engine.Blocked.Count == 1, WaitMs));
+        _between = () => _server.Engine.Pause.Hold(PauseReason.LastSave);
+        foreach (string command in (string[])["MULTI", "RPUSH stream a", "T.BETWEEN stream"]) Assert.Equal(command == "MULTI" ? "OK" : "QUEUED", pushes.Run(command).Text);
+        pushes.Run("EXEC");
+        _server.Cluster!.Hold(StreamsSlot);
+        _server.Engine.Pause.Release(PauseReason.LastSave);
+        pushes.Run("MGET elsewhere {elsewhere}2");
+        Assert.Equal(1, _server.Engine.Blocked.Count);
+        _server.Cluster!.Hold(null);
+        Assert.Equal("*[$stream $a]", pops.Read().ToString());
     }
 
     private void OnLoop(Action action)

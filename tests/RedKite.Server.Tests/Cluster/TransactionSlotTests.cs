@@ -55,6 +55,49 @@ public sealed class TransactionSlotTests : IAsyncLifetime
         Assert.Equal("1", _server.Execute("GET", "{foo}b").Text);
     }
 
+    // A tool may move its keys only when it is answered, which waits for the transaction.
+    [Fact]
+    public void A_transaction_whose_slot_begins_to_move_key_by_key_is_executed_whole()
+    {
+        _between = () => Assert.Null(_server.Cluster!.ChangeHere(static state => (state.WithMigrating(Slot, Other), null)));
+        Assert.Equal("1 OK 1 1", Execute());
+        Assert.StartsWith("ASK 12182", Execute(), StringComparison.Ordinal); // what is queued is looked at
+    }
+
+    [Fact]
+    public void A_transaction_that_removes_a_key_of_a_slot_that_moves_key_by_key_is_executed_whole()
+    {
+        Assert.Equal("OK", _server.Execute("SET", "{foo}a", "1").Text);
+        Assert.Equal("OK", _server.Execute("CLUSTER", "SETSLOT", "12182", "MIGRATING", Other).Text);
+        _between = () => Assert.Null(_server.Cluster!.ChangeHere(static state => (state, null)));
+        using RedKiteSession session = _server.CreateSession();
+        foreach (string command in (string[])["MULTI", "DEL {foo}a", "T.BETWEEN {foo}a", "INCR {foo}a"]) Assert.False(session.Execute(command.Split(' ')).IsError);
+        Assert.Equal("1 OK 1", Joined(session.Execute("EXEC")));
+    }
+
+    // As a transaction is: by what is decided while it executes, it would end with half of its effects.
+    [Theory]
+    [InlineData("down")]
+    [InlineData("migrating")]
+    public void A_script_is_executed_whole_whatever_begins_meanwhile(string what)
+    {
+        SlotRouting up = _server.Engine.Routing.Value!;
+        _between = what == "down" ? () => _server.Engine.Routing.Use(up.WhenDown) : () => Assert.Null(_server.Cluster!.ChangeHere(static state => (state.WithMigrating(Slot, Other), null)));
+        const string Script = "redis.call('INCR', '{foo}a') redis.call('T.BETWEEN', '{foo}') return redis.call('INCR', '{foo}b')";
+        Assert.Equal(1, _server.Execute("EVAL", Script, "1", "{foo}a").Integer);
+        _server.Engine.Routing.Use(up);
+        Assert.Equal("1", _server.Execute("GET", "{foo}b").Text);
+    }
+
+    // What it has not used before may have moved already: it has no lock on the slot's keys.
+    [Fact]
+    public void A_script_that_first_uses_a_slot_that_has_begun_to_move_is_refused()
+    {
+        _between = () => Assert.Null(_server.Cluster!.ChangeHere(static state => (state.WithMigrating(Slot, Other), null)));
+        const string Script = "#!lua flags=allow-cross-slot-keys\nredis.call('T.BETWEEN', 'bar') return redis.call('INCR', '{foo}b')";
+        Assert.Contains("access a non local key", _server.Execute("EVAL", Script, "0").Text, StringComparison.Ordinal);
+    }
+
     [Fact]
     public void A_command_of_a_transaction_whose_slot_has_gone_is_not_executed()
     {
@@ -72,7 +115,9 @@ public sealed class TransactionSlotTests : IAsyncLifetime
             if (reply.IsError) return reply.Text!;
         }
 
-        RedKiteReply executed = session.Execute("EXEC");
-        return executed.IsError ? executed.Text! : string.Join(' ', executed.Items.Select(static item => item.Text ?? item.Integer.ToString(System.Globalization.CultureInfo.InvariantCulture)));
+        return Joined(session.Execute("EXEC"));
     }
+
+    private static string Joined(RedKiteReply executed) =>
+        executed.IsError ? executed.Text! : string.Join(' ', executed.Items.Select(static item => item.Text ?? item.Integer.ToString(System.Globalization.CultureInfo.InvariantCulture)));
 }

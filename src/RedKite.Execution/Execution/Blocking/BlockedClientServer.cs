@@ -32,8 +32,14 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     private long? _readyMs; // null: the time of now
     private bool _isByTime; // what is noted is served behind no command, so its slots were looked at by none
 
-    /// <summary>Whether clients are blocked on a key that was noted.</summary>
-    internal bool HasNoted => noted.Any && !_engine.Pause.IsLastSave; // behind the last save they stay noted, for a server that goes on
+    /// <summary>Whether clients are blocked on a key that was noted, and may be served now. Behind the last save such keys stay noted: should the server go on, they are looked at again, behind another command.</summary>
+    internal bool MayServe()
+    {
+        if (!noted.Any) return false;
+        if (!_engine.Pause.IsLastSave) return true;
+        noted.MakeLate();
+        return false;
+    }
 
     /// <summary>
     /// Reads the clock behind a unit. As in Redis, a key counts as ready by the time of the unit, and the client's request executes by the time of now: a key that has
@@ -88,7 +94,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     /// <summary>Serves clients of keys that were noted outside of commands: by the background sweep. No stripe is locked.</summary>
     internal void ServeNoted()
     {
-        if (!HasNoted) return;
+        if (!MayServe()) return;
         _isByTime = true;
         try
         {

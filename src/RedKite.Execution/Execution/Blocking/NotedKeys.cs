@@ -26,7 +26,7 @@ internal sealed class NotedKeys(ExecutorCore core)
         {
             Change change = changes[i];
             if (change.Event == KeyEvent.Flush) NoteAll(change.Database);
-            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Silent or KeyEvent.Bookkeeping) && _clients.FirstOf(change.Identity) is not null) Note(NoteOf(change.Identity, change.Event == KeyEvent.New));
+            else if (change.Event is not (KeyEvent.KeyMiss or KeyEvent.Overwritten or KeyEvent.TypeChanged or KeyEvent.Silent or KeyEvent.Bookkeeping) && _clients.FirstOf(change.Identity) is not null) Note(new NotedKey(change.Identity, change.Event == KeyEvent.New, IsLate: false));
         }
     }
 
@@ -48,8 +48,15 @@ internal sealed class NotedKeys(ExecutorCore core)
         return true;
     }
 
-    // Nothing is served behind the last save; a server that goes on serves it with another command.
-    private NotedKey NoteOf(KeyIdentity key, bool isNew) => new(key, isNew, IsLate: core.Engine.Pause.IsLastSave);
+    /// <summary>The clients of what is noted are not served behind the command that has noted it.</summary>
+    internal void MakeLate()
+    {
+        for (int left = _changed.Count; left > 0; left--)
+        {
+            TryTake(out NotedKey key);
+            Note(key with { IsLate = true });
+        }
+    }
 
     private void NoteAll(int database)
     {
@@ -57,7 +64,7 @@ internal sealed class NotedKeys(ExecutorCore core)
         {
             foreach (KeyIdentity key in _clients.KeysIn(stripe))
             {
-                if (key.Database == database) Note(NoteOf(key, isNew: true));
+                if (key.Database == database) Note(new NotedKey(key, IsNew: true, IsLate: false));
             }
         }
     }
