@@ -67,6 +67,7 @@ public class AgreementTests(ITestOutputHelper output)
     [Theory]
     [InlineData(5003437)] // a destination that was taken out while it ended a move waited for the topology of before
     [InlineData(5004414)]
+    [InlineData(914472)] // a handover to a replica that was never connected
     public void Schedules_with_moves_that_have_failed(int seed) => new Simulation(seed, shards: 2).Run();
 
     private void RunInARow(int schedules, int shards = 1)

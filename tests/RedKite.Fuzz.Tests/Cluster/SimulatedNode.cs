@@ -130,7 +130,7 @@ internal sealed partial class SimulatedNode : INode
         await Pass();
         for (int i = 0; i < 50; i++)
         {
-            if (_acknowledged.GetValueOrDefault(replica.Id) == Data.Count && !_isSynchronizing && _replicas[replica.Id].Node.Incarnation == incarnation)
+            if (_acknowledged.GetValueOrDefault(replica.Id) == Data.Count && !_isSynchronizing && _replicas.TryGetValue(replica.Id, out (SimulatedNode Node, long Link, bool IsOnline) known) && known.Node.Incarnation == incarnation)
             {
                 Note($"may hand over to {replica.Id[^4..]} at {Position}");
                 return true;
