@@ -224,6 +224,26 @@ public sealed class CommandTests
         Assert.Equal(expected, actual);
     }
 
+    // A command looks for groups of its elements at the same time. Layers are added within a group, and elements come twice.
+    [Theory]
+    [InlineData("0.4", 1)] // few bits in each layer, and many wrong yeses
+    [InlineData("0.01", 1)]
+    [InlineData("0.01", 2)]
+    public async Task Adding_many_elements_is_adding_one_after_the_other(string errorRate, int expansion)
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        var random = new Random(5);
+        foreach (string key in (string[])["one", "many"]) server.Run("BF.RESERVE", key, errorRate, "5", "EXPANSION", $"{expansion}");
+        for (int round = 0; round < 30; round++)
+        {
+            string[] items = [.. Enumerable.Range(0, random.Next(1, 40)).Select(_ => $"{random.Next(600)}")];
+            Assert.Equal(string.Join(' ', items.Select(item => server.Run("BF.ADD", "one", item))), server.Run(["BF.MADD", "many", .. items]));
+        }
+
+        Assert.InRange(server.Client.Run("BF.INFO many FILTERS").Items[0].Number, expansion == 1 ? 20 : 5, 100);
+        Assert.Equal(server.DigestOf("one"), server.DigestOf("many"));
+    }
+
     // 32 layers, of which nine elements in ten are deleted.
     [Fact]
     public async Task Compacting_moves_elements_to_earlier_layers_and_removes_the_last_ones()
@@ -267,12 +287,43 @@ public sealed class CommandTests
         for (int i = 0; i < Count; i += 1000) server.Run(["CF.INSERT", "f", "ITEMS", .. Enumerable.Range(i, 1000).Select(n => n.ToString(CultureInfo.InvariantCulture))]);
         long layers = server.Client.Run("CF.INFO f").Items[5].Number;
         for (int i = 0; i < Count; i += 10) server.Run("CF.DEL", "f", i.ToString(CultureInfo.InvariantCulture));
-        HashSet<string> digests = [];
-        while (digests.Add(server.DigestOf("f"))) Assert.Equal("OK", server.Run("CF.COMPACT", "f"));
-        Assert.InRange(digests.Count, 4, 100);
+        Assert.InRange(CompactionsOf(server, "f"), 4, 100);
         Assert.InRange(server.Client.Run("CF.INFO f").Items[5].Number, 1, layers * 95 / 100);
         string[] kept = [.. Enumerable.Range(0, Count).Where(i => i % 10 != 0).Select(i => i.ToString(CultureInfo.InvariantCulture))];
         Assert.Equal(kept.Length, server.Run(["CF.MEXISTS", "f", .. kept]).AsSpan().Count('1'));
+    }
+
+    // A pass that has moved nothing is not followed by another one until the filter changes. What changes during a pass is for the next one.
+    [Theory]
+    [InlineData("CF.DEL", "3")]
+    [InlineData("CF.ADD", "new")]
+    [InlineData("CF.INSERT", "ITEMS", "new")]
+    public async Task Compacting_ends_until_an_element_is_added_or_deleted(string command, params string[] arguments)
+    {
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, boundsDivisor: 64, "cf-max-expansions", "1000");
+        server.Run("CF.RESERVE", "f", "64", "MAXITERATIONS", "4");
+        server.Run(["CF.INSERT", "f", "ITEMS", .. Enumerable.Range(0, 4000).Select(n => n.ToString(CultureInfo.InvariantCulture))]);
+        int passAfterMoves = CompactionsOf(server, "f");
+        Assert.Equal(0, CompactionsOf(server, "f"));
+        server.Run([command, "f", .. arguments]);
+        int pass = CompactionsOf(server, "f");
+        Assert.InRange(pass, 3, passAfterMoves);
+        server.Run([command, "f", .. arguments.Select(argument => argument == "ITEMS" ? argument : $"{argument}1")]);
+        server.Run("CF.COMPACT", "f");
+        server.Run([command, "f", .. arguments.Select(argument => argument == "ITEMS" ? argument : $"{argument}2")]);
+        Assert.InRange(CompactionsOf(server, "f"), pass + 1, 2 * pass);
+    }
+
+    // Calls of CF.COMPACT that had something to do.
+    private static int CompactionsOf(TypeServer server, string key)
+    {
+        for (int calls = 0; ; calls++)
+        {
+            string digest = server.DigestOf(key);
+            Assert.Equal("OK", server.Run("CF.COMPACT", key));
+            if (digest == server.DigestOf(key)) return calls;
+            Assert.InRange(calls, 0, 1000);
+        }
     }
 
     // The work of a command is the number of its elements or keys times what each looks at.

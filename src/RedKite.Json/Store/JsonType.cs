@@ -1,4 +1,3 @@
-using System.Runtime.InteropServices;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
 using RedKite.Store.Values;
@@ -29,8 +28,7 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
         return root.IsContainer ? root.Count : 1;
     }
 
-    internal override void CountFacts(Entry entry, Dictionary<string, long> facts) =>
-        CollectionsMarshal.GetValueRefOrAddDefault(facts, "with_blocks", out _) += entry.HasStructure ? 1 : 0;
+    internal override void CountFacts(Entry entry, Dictionary<string, long> facts) => facts.Count("with_blocks", entry.HasStructure ? 1 : 0);
 
     internal override void DescribeLargest(Entry entry, Dictionary<string, long> facts)
     {

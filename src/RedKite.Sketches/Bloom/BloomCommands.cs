@@ -280,14 +280,22 @@ internal static class BloomCommands
     {
         if (!isNew && !cmd.MayLookAtOrReply(BloomFilter.PlacesOf(filter) * (cmd.Count - start))) return;
         long reply = cmd.Reply.BeginArray();
+        Span<SketchHash> elements = stackalloc SketchHash[SketchBits.HashesMax];
+        Span<Addition> additions = stackalloc Addition[SketchBits.HashesMax];
         int replies = 0, added = 0;
-        for (int i = start; i < cmd.Count; i++)
+        for (bool goesOn = true; goesOn && start + replies < cmd.Count;)
         {
-            Addition addition = BloomFilter.Add(filter, cmd[i]);
-            ReplyAddition(cmd, addition);
-            replies++;
-            if (addition == Addition.Added) added++;
-            else if (addition != Addition.Known) break;
+            int count = Math.Min(elements.Length, cmd.Count - start - replies);
+            for (int i = 0; i < count; i++) elements[i] = SketchHash.Of(cmd[start + replies + i]);
+            count = BloomFilter.Add(filter, elements[..count], additions);
+            foreach (Addition addition in additions[..count])
+            {
+                ReplyAddition(cmd, addition);
+                if (addition == Addition.Added) added++;
+                goesOn = addition is Addition.Known or Addition.Added;
+            }
+
+            replies += count;
         }
 
         cmd.Reply.EndArray(reply, replies);

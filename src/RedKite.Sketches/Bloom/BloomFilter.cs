@@ -76,28 +76,38 @@ internal static class BloomFilter
         AddLayer(filter, FirstErrorRate(errorRate, expansion), capacity);
     }
 
-    internal static bool Contains(Sketch filter, ReadOnlySpan<byte> element) => filter.HasBitsInAny(SketchHash.Of(element), LayerHashes);
+    internal static bool Contains(Sketch filter, ReadOnlySpan<byte> element) => Find(filter, [SketchHash.Of(element)]) != 0;
+
+    /// <summary>Which of at most <see cref="SketchBits.HashesMax"/> elements the filter may have: a bit for each.</summary>
+    internal static uint Find(Sketch filter, ReadOnlySpan<SketchHash> elements) => filter.HaveBitsInAny(elements, 0, filter.PartCount, LayerHashes);
 
     internal static Addition Add(Sketch filter, ReadOnlySpan<byte> element)
     {
-        SketchHash hash = SketchHash.Of(element);
-        if (filter.HasBitsInAny(hash, LayerHashes)) return Addition.Known;
+        Addition addition = default;
+        Add(filter, [SketchHash.Of(element)], new Span<Addition>(ref addition));
+        return addition;
+    }
+
+    /// <summary>Adds at most <see cref="SketchBits.HashesMax"/> elements, as if one after the other, until one cannot be added.</summary>
+    /// <returns>The number of additions, of which only the last one may have failed.</returns>
+    internal static int Add(Sketch filter, ReadOnlySpan<SketchHash> elements, Span<Addition> additions)
+    {
+        // All layers but the last one stay as they are, and AddToLast looks at that one again. A layer that was the last one has got elements since.
+        uint known = Find(filter, elements);
         int last = filter.PartCount - 1;
-        if (filter.PartNumber(last, LayerItems) >= filter.PartNumber(last, LayerCapacity))
+        for (int i = 0; i < elements.Length; i++)
         {
-            if (Expansion(filter) == 0) return Addition.Full;
-            if (filter.PartCount == SketchLimits.BloomLayersMax) return Addition.TooManyLayers;
-            double errorRate = BitConverter.UInt64BitsToDouble(filter.PartNumber(last, LayerError)) * TighteningRatio;
-            double capacity = (double)filter.PartNumber(last, LayerCapacity) * Expansion(filter);
-            if (BytesFor(errorRate, capacity) + BytesOf(filter) > SketchLimits.BytesMax) return Addition.TooLarge;
-            AddLayer(filter, errorRate, (long)capacity);
-            last++;
+            if (filter.PartCount - 1 > last)
+            {
+                known |= filter.HaveBitsInAny(elements, last, filter.PartCount - 1 - last, LayerHashes);
+                last = filter.PartCount - 1;
+            }
+
+            additions[i] = (known & (1u << i)) != 0 ? Addition.Known : AddToLast(filter, elements[i]);
+            if (additions[i] is not (Addition.Known or Addition.Added)) return i + 1;
         }
 
-        filter.SetBits(last, hash, (int)filter.PartNumber(last, LayerHashes));
-        filter.PartNumber(last, LayerItems)++;
-        filter.Number(Items)++;
-        return Addition.Added;
+        return elements.Length;
     }
 
     /// <summary>Whether the numbers, which came from outside, fit each other. Another machine may round logarithms otherwise.</summary>
@@ -117,6 +127,37 @@ internal static class BloomFilter
         }
 
         return items == filter.Number(Items);
+    }
+
+    // Adds an element that no earlier layer has.
+    private static Addition AddToLast(Sketch filter, SketchHash element)
+    {
+        int last = filter.PartCount - 1;
+        if (filter.PartNumber(last, LayerItems) >= filter.PartNumber(last, LayerCapacity))
+        {
+            if (filter.HaveBitsInAny([element], last, 1, LayerHashes) != 0) return Addition.Known;
+            Addition growth = Grow(filter);
+            if (growth != Addition.Added) return growth;
+            last++;
+        }
+
+        if (!filter.SetBits(last, element, (int)filter.PartNumber(last, LayerHashes))) return Addition.Known;
+        filter.PartNumber(last, LayerItems)++;
+        filter.Number(Items)++;
+        return Addition.Added;
+    }
+
+    // Added: there is a further layer.
+    private static Addition Grow(Sketch filter)
+    {
+        int last = filter.PartCount - 1;
+        if (Expansion(filter) == 0) return Addition.Full;
+        if (filter.PartCount == SketchLimits.BloomLayersMax) return Addition.TooManyLayers;
+        double errorRate = BitConverter.UInt64BitsToDouble(filter.PartNumber(last, LayerError)) * TighteningRatio;
+        double capacity = (double)filter.PartNumber(last, LayerCapacity) * Expansion(filter);
+        if (BytesFor(errorRate, capacity) + BytesOf(filter) > SketchLimits.BytesMax) return Addition.TooLarge;
+        AddLayer(filter, errorRate, (long)capacity);
+        return Addition.Added;
     }
 
     private static long BytesOf(Sketch filter)

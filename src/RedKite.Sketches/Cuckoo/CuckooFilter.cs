@@ -16,8 +16,9 @@ internal static class CuckooFilter
     internal const int IterationsMax = 65535;
     internal const int ExpansionMax = 32768;
 
-    // The numbers of a filter, the last two of which are where its next compaction begins, and those of a layer.
-    private const int Items = 0, Deleted = 1, BucketPlaces = 2, Iterations = 3, ExpansionRate = 4, CompactionLayer = 5, CompactionPlace = 6;
+    // The numbers of a filter, and those of a layer. CompactionLayer and CompactionPlace are where its next compaction goes on; layer 0: a pass begins. Compacted is 1 if no element
+    // was added or deleted since the last pass began: another one would move nothing.
+    private const int Items = 0, Deleted = 1, BucketPlaces = 2, Iterations = 3, ExpansionRate = 4, CompactionLayer = 5, CompactionPlace = 6, Compacted = 7;
     private const int LayerBuckets = 0, LayerItems = 1;
     private const int Fingerprints = 255;
 
@@ -93,6 +94,7 @@ internal static class CuckooFilter
             if (!TryReplace(filter, layer, place, place.Fingerprint, 0)) continue;
             CountItem(filter, layer, -1);
             if (filter.Number(Deleted) < long.MaxValue) filter.Number(Deleted)++;
+            filter.Number(Compacted) = 0;
             return true;
         }
 
@@ -109,12 +111,14 @@ internal static class CuckooFilter
         var place = new Place(element);
         Addition addition = TryPlace(filter, place) || TryPush(filter, place, ref pushes) ? Addition.Added : Grow(filter, layersMax);
         if (addition == Addition.Known) addition = TryPlace(filter, place) ? Addition.Added : Addition.Full;
+        if (addition == Addition.Added) filter.Number(Compacted) = 0;
         return addition;
     }
 
     /// <summary>The places that a compaction may look at.</summary>
     internal static long CompactionSteps(Sketch filter, long stepsMax)
     {
+        if (IsCompacted(filter)) return 0;
         double steps = 0;
         for (int layer = 1; layer < filter.PartCount; layer++)
         {
@@ -126,25 +130,30 @@ internal static class CuckooFilter
 
     /// <summary>
     /// Moves elements of later layers to empty places of earlier ones, and removes the last layers that have none left. It goes on where the one before
-    /// has stopped. What it does follows from the filter's bytes, so that every server does the same.
+    /// has stopped, until a pass through all layers has ended; then there is nothing to do until an element is added or deleted. What it does follows from the
+    /// filter's bytes and numbers, so that every server does the same.
     /// </summary>
-    /// <returns>Whether the filter has changed.</returns>
+    /// <returns>Whether there was something to do.</returns>
     internal static bool Compact(Sketch filter, long steps)
     {
-        if (filter.PartCount == 1) return false;
-        (ulong Layer, ulong Place) begin = (filter.Number(CompactionLayer), filter.Number(CompactionPlace)), at = begin;
-        if (at.Layer == 0 || at.Layer >= (ulong)filter.PartCount) at = (1, 0);
-        bool changed = false;
-        while (at.Layer < (ulong)filter.PartCount && steps > 0)
+        if (IsCompacted(filter)) return false;
+        ulong layer = filter.Number(CompactionLayer), place = filter.Number(CompactionPlace);
+        if (layer == 0 || layer >= (ulong)filter.PartCount)
         {
-            ulong next = CompactPage(filter, (int)at.Layer, at.Place, ref steps, ref changed);
-            at = next < (ulong)filter.PartBytes((int)at.Layer) ? (at.Layer, next) : (at.Layer + 1, 0);
+            (layer, place) = (1, 0);
+            filter.Number(Compacted) = 1;
         }
 
-        if (at.Layer == (ulong)filter.PartCount) at = default;
-        (filter.Number(CompactionLayer), filter.Number(CompactionPlace)) = at;
-        for (; filter.PartCount > 1 && filter.PartNumber(filter.PartCount - 1, LayerItems) == 0; changed = true) filter.RemoveLastPart();
-        return changed || at != begin;
+        while (layer < (ulong)filter.PartCount && steps > 0)
+        {
+            ulong next = CompactPage(filter, (int)layer, place, ref steps);
+            (layer, place) = next < (ulong)filter.PartBytes((int)layer) ? (layer, next) : (layer + 1, 0);
+        }
+
+        while (filter.PartCount > 1 && filter.PartNumber(filter.PartCount - 1, LayerItems) == 0) filter.RemoveLastPart();
+        if (layer >= (ulong)filter.PartCount) (layer, place) = (0, 0);
+        (filter.Number(CompactionLayer), filter.Number(CompactionPlace)) = (layer, place);
+        return true;
     }
 
     /// <summary>Whether the numbers, which came from outside, fit each other.</summary>
@@ -166,6 +175,9 @@ internal static class CuckooFilter
         return filter.Number(Items) == items && filter.Number(Deleted) <= long.MaxValue;
     }
 
+    // Whether no pass is in progress, and another one would move nothing.
+    private static bool IsCompacted(Sketch filter) => filter.PartCount == 1 || (filter.Number(CompactionLayer) == 0 && filter.Number(Compacted) == 1);
+
     // Of a filter that was loaded the counts may not be those of its elements: they stay possible ones.
     private static void CountItem(Sketch filter, int layer, int change)
     {
@@ -176,7 +188,7 @@ internal static class CuckooFilter
     }
 
     // Returns the place to go on with.
-    private static ulong CompactPage(Sketch filter, int layer, ulong place, ref long steps, ref bool changed)
+    private static ulong CompactPage(Sketch filter, int layer, ulong place, ref long steps)
     {
         if (filter.PartNumber(layer, LayerItems) == 0) return ulong.MaxValue;
         steps -= StepsPerPage;
@@ -189,7 +201,6 @@ internal static class CuckooFilter
             at = empty < 0 ? bytes.Length : at + empty;
             if (at == bytes.Length || !TryMoveDown(filter, layer, (((ulong)page * SketchData.PageBytes) + (ulong)at) / filter.Number(BucketPlaces), bytes[at], ref steps)) continue;
             bytes[at] = 0;
-            changed = true;
         }
 
         if (bytes.IndexOfAnyExcept((byte)0) < 0) filter.FreePage(layer, page);

@@ -100,29 +100,13 @@ internal readonly unsafe ref struct Sketch
         return ref MemoryMarshal.AsRef<T>(PageToWrite(part, (int)(offset / SketchData.PageBytes)).Slice((int)(offset % SketchData.PageBytes), sizeof(T)));
     }
 
-    /// <summary>Whether all bits that a hash determines are set in one of the parts, the last of which is looked at first.</summary>
-    /// <param name="hash">The hash.</param>
-    /// <param name="countNumber">The number of each part that says how many bits those are.</param>
-    internal bool HasBitsInAny(SketchHash hash, int countNumber) => SketchBits.AreSetInAny(SketchData.Part(_data, 0), _data->Count, hash, countNumber);
+    /// <summary>For which hashes all bits are set in one of <paramref name="count"/> parts: a bit for each hash, of which there are <see cref="SketchBits.HashesMax"/> at most.</summary>
+    /// <param name="hashes">The hashes.</param>
+    /// <param name="first">The first of the parts.</param>
+    /// <param name="count">The number of parts.</param>
+    /// <param name="bitsNumber">The number of each part that says how many bits a hash has there.</param>
+    internal uint HaveBitsInAny(ReadOnlySpan<SketchHash> hashes, int first, int count, int bitsNumber) => SketchBits.AreSetInAny(SketchData.Part(_data, first), count, hashes, bitsNumber);
 
-    /// <summary>Sets the bits of a part that a hash determines.</summary>
-    internal void SetBits(int part, SketchHash hash, int count)
-    {
-        SketchPart* bits = SketchData.Part(_data, part);
-        byte** pages = SketchPart.PageAddress(bits, 0);
-        ulong positions = (ulong)bits->Bytes * 8, at = hash.First;
-        for (int i = 0; i < count; i++, at += hash.Step)
-        {
-            ulong position = SketchHash.Position(at, positions);
-            int page = (int)(position / (8 * SketchData.PageBytes));
-            byte* bytes = pages[page];
-            if (bytes == null)
-            {
-                SketchData.PageToWrite(_data, _arena, bits, page);
-                bytes = pages[page];
-            }
-
-            bytes[position / 8 % SketchData.PageBytes] |= (byte)(1 << (int)(position % 8));
-        }
-    }
+    /// <summary>Sets the bits of a part that a hash determines, and returns whether one of them was not set.</summary>
+    internal bool SetBits(int part, SketchHash hash, int count) => SketchBits.Set(_data, _arena, SketchData.Part(_data, part), hash, count);
 }

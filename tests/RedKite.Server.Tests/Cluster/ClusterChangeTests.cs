@@ -92,24 +92,16 @@ public sealed class ClusterChangeTests
         Assert.Equal("OK", disk.Server.Execute("CLUSTERX", "SETNODES", $"{id} 127.0.0.1 7001 master -\n{Other} 127.0.0.1 7002 master - 0-16383", "1").Text);
         using RespConnection source = RespConnection.Connect(disk.Server.Port), other = RespConnection.Connect(disk.Server.Port);
         source.Run($"CLUSTER SYNCSLOTS ESTABLISH {new string('1', 40)} {Other} 0 16383").IsOk();
-        using var isFree = new ManualResetEventSlim();
-        int waiting = 0;
-        disk.Files.Plan = call =>
-        {
-            if (call.Operation != "sync folder") return null;
-            Interlocked.Increment(ref waiting);
-            isFree.Wait();
-            return null;
-        };
+        using var sync = new WaitingSync(disk);
         source.SendCommand("CLUSTER SYNCSLOTS TAKE x");
         try
         {
-            disk.WaitFor(() => Volatile.Read(ref waiting) == 1, "the disk");
+            sync.WaitUntilBegun();
             Assert.Equal("PONG", other.Run("PING").Text);
         }
         finally
         {
-            isFree.Set();
+            sync.End();
         }
 
         source.Read().IsOk();
@@ -122,27 +114,19 @@ public sealed class ClusterChangeTests
         await using DiskServer disk = await StartDiskAsync();
         string id = disk.Run("CLUSTER MYID").Text!;
         Assert.Equal("OK", disk.Server.Execute("CLUSTERX", "SETNODES", $"{id} 127.0.0.1 7001 master - 0-16383\n{Other} 127.0.0.1 7002 master -", "1").Text);
-        using var isFree = new ManualResetEventSlim();
-        int waiting = 0;
-        disk.Files.Plan = call =>
-        {
-            if (call.Operation != "sync folder") return null;
-            Interlocked.Increment(ref waiting);
-            isFree.Wait();
-            return null;
-        };
+        using var sync = new WaitingSync(disk);
         Task<RedKiteReply> gives = Task.Run(() => disk.Server.Execute("CLUSTER", "SETSLOT", "12182", "NODE", Other), TestContext.Current.CancellationToken);
         using RespConnection client = RespConnection.Connect(disk.Server.Port);
         try
         {
-            disk.WaitFor(() => Volatile.Read(ref waiting) == 1, "the disk");
+            sync.WaitUntilBegun();
             Assert.Equal("ASK 12182 127.0.0.1:7002", client.Run("SET foo 1").Text); // no new key
             int stripe = 12182 % disk.Server.Engine.Keyspace.Stripes.Length;
             Assert.Empty(client.Run($"CLUSTER GETKEYSINSLOT {stripe} 1").Items); // a slot of the same stripe
         }
         finally
         {
-            isFree.Set();
+            sync.End();
         }
 
         Assert.Equal("OK", (await gives.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken)).Text);
@@ -347,5 +331,31 @@ public sealed class ClusterChangeTests
         var options = new RedKiteOptions { Port = 0 };
         foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", folder.Path), ("loops", "2"), ("save", ""), ("diagnostics", "no")]) options.Settings[setting] = value;
         return RedKiteServer.StartAsync(options);
+    }
+
+    // A disk on which synchronizing a folder lasts until the test ends it.
+    private sealed class WaitingSync : IDisposable
+    {
+        private readonly DiskServer _disk;
+        private readonly ManualResetEventSlim _isFree = new();
+        private int _waiting;
+
+        internal WaitingSync(DiskServer disk)
+        {
+            _disk = disk;
+            disk.Files.Plan = call =>
+            {
+                if (call.Operation != "sync folder") return null;
+                Interlocked.Increment(ref _waiting);
+                _isFree.Wait();
+                return null;
+            };
+        }
+
+        public void Dispose() => _isFree.Dispose();
+
+        internal void WaitUntilBegun() => _disk.WaitFor(() => Volatile.Read(ref _waiting) == 1, "the disk");
+
+        internal void End() => _isFree.Set();
     }
 }

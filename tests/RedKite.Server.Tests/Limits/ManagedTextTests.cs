@@ -7,7 +7,8 @@ public sealed class ManagedTextTests : TranscriptTests
 {
     private const long SmallProcess = 256L * 1024 * 1024;
 
-    private static readonly string Long = new('x', ArgumentReading.TextBytesMax + 100);
+    // No run of one character, of which a search would compare all at each position.
+    private static readonly string Long = string.Concat(Enumerable.Range(0, ArgumentReading.TextBytesMax).Select(i => $"{i:x5}"))[..(ArgumentReading.TextBytesMax + 100)];
 
     [Theory]
     [InlineData("ACL CAT {0}")]

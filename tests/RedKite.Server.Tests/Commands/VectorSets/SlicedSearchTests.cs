@@ -12,7 +12,7 @@ namespace RedKite.Server.Tests.Commands.VectorSets;
 
 /// <summary>Searches and additions that take several slices: commands of other clients in between are steps of the test.</summary>
 [Collection("Searches that have stopped")] // one number of the process bounds them
-public sealed class SlicedSearchTests : IAsyncDisposable
+public sealed class SlicedSearchTests : IAsyncDisposable, IClassFixture<SlicedSearchTests.LargeSet>
 {
     private const int Elements = 300;
     private const int Dimensions = 32_768; // of a byte each: all vectors are more than twice what a slice reads
@@ -20,12 +20,14 @@ public sealed class SlicedSearchTests : IAsyncDisposable
 
     private readonly RedKiteServer _server = Start();
     private readonly RedKiteSession _session;
-    private readonly Random _random = new(6);
+    private readonly Random _random = new(7);
+    private readonly LargeSet _set;
 
-    public SlicedSearchTests()
+    public SlicedSearchTests(LargeSet set)
     {
+        _set = set;
         _session = _server.CreateSession();
-        for (int i = 0; i < Elements; i++) Add($"e{i}", i % 2 == 0 ? "even" : "");
+        Assert.Equal("OK", _session.Execute([Bytes("RESTORE"), Bytes("v"), Bytes("0"), set.Dump]).Text);
     }
 
     public async ValueTask DisposeAsync()
@@ -52,7 +54,7 @@ public sealed class SlicedSearchTests : IAsyncDisposable
     {
         const long AllVectors = (long)Elements * Dimensions;
         ServerTotals before = ServerTotals.Of(_server.Engine.Metrics);
-        Assert.Equal(Elements, before.VectorSearches); // of the additions
+        Assert.Equal((Elements, 0), (_set.SearchesOfAdditions, before.VectorSearches));
         using (SlicedCommand search = Begin("VSIM v ELE e5 COUNT 3 TRUTH")) search.RunToEnd();
         ServerTotals after = ServerTotals.Of(_server.Engine.Metrics);
         Assert.Equal(before.VectorSearches + 1, after.VectorSearches);
@@ -85,7 +87,7 @@ public sealed class SlicedSearchTests : IAsyncDisposable
         string[] removed = [.. names.Where((_, at) => at % 2 == 1)];
         Assert.True(search.RunSlice());
         foreach (string name in removed) Assert.Equal("1", Run($"VREM v {name}"));
-        foreach (string name in removed) Add($"{name}:other", ""); // takes a number that the search has found
+        foreach (string name in removed) Assert.Equal("1", Add(_session, $"{name}:other", Vector(), "").Text); // takes a number that the search has found
         string[] found = [.. search.RunToEnd()!.ReplaceLineEndings(" ").Split(' ').Where(word => word.StartsWith('e'))];
         Assert.Equal(names.Except(removed), found.Intersect(names));
         Assert.Empty(found.Intersect(removed));
@@ -216,23 +218,43 @@ public sealed class SlicedSearchTests : IAsyncDisposable
         return string.Join(' ', items.Select(item => $"${item.Text!.Length} {item.Text}").Prepend($"*{items.Length}"));
     }
 
-    private void Add(string name, string kind)
+    private static RedKiteReply Add(RedKiteSession session, string name, ReadOnlyMemory<byte> vector, string kind)
     {
         string[] last = kind.Length == 0 ? [] : ["SETATTR", $"{{\"n\":\"{kind}\"}}"];
-        RedKiteReply reply = _session.Execute([Bytes("VADD"), Bytes("v"), Bytes("FP32"), Vector(), .. new[] { name, "EF", "30" }.Concat(last).Select(Bytes)]);
-        Assert.Equal("1", reply.Text);
+        return session.Execute([Bytes("VADD"), Bytes("v"), Bytes("FP32"), vector, .. new[] { name, "EF", "30" }.Concat(last).Select(Bytes)]);
     }
 
     private static ReadOnlyMemory<byte> Bytes(string text) => Encoding.Latin1.GetBytes(text);
 
-    private byte[] Vector()
+    private byte[] Vector() => Vector(_random);
+
+    private static byte[] Vector(Random random)
     {
         float[] vector = new float[Dimensions];
-        for (int i = 0; i < vector.Length; i++) vector[i] = _random.NextSingle() - 0.5f;
+        for (int i = 0; i < vector.Length; i++) vector[i] = random.NextSingle() - 0.5f;
         return MemoryMarshal.AsBytes<float>(vector).ToArray();
     }
 
     private string? Run(string command) => Text(_server.Execute([.. command.Split(' ')]));
 
     private static string? Text(RedKiteReply reply) => reply.Items.Count > 0 ? string.Join(' ', reply.Items.Select(Text)) : reply.Text;
+
+    /// <summary>The vector set with which each test begins. It is built once, because its graph takes seconds.</summary>
+    public sealed class LargeSet
+    {
+        public LargeSet()
+        {
+            using RedKiteServer server = Start();
+            using RedKiteSession session = server.CreateSession();
+            var random = new Random(6);
+            for (int i = 0; i < Elements; i++) Assert.Equal("1", Add(session, $"e{i}", Vector(random), i % 2 == 0 ? "even" : "").Text);
+
+            SearchesOfAdditions = ServerTotals.Of(server.Engine.Metrics).VectorSearches;
+            Dump = session.Execute("DUMP", "v").Bytes;
+        }
+
+        internal ReadOnlyMemory<byte> Dump { get; }
+
+        internal long SearchesOfAdditions { get; }
+    }
 }
