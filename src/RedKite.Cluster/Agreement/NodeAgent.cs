@@ -234,7 +234,7 @@ internal sealed partial class NodeAgent
         while (true)
         {
             await _wake.Wait(rest, cancellation);
-            rest = await TryStep(cancellation) ? _lease / RenewalsPerLease : Retry;
+            rest = await TryStep(cancellation) ? await EndReassignments(cancellation) ?? _lease / RenewalsPerLease : Retry;
         }
     }
 

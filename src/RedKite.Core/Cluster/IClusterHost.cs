@@ -63,4 +63,7 @@ internal interface IClusterHost
 
     /// <summary>What waited goes on.</summary>
     void EndHandover();
+
+    /// <summary>Clients whose commands wait for slots look again.</summary>
+    void ResumePaused();
 }

@@ -158,7 +158,7 @@ internal sealed partial class SimulatedNode : INode
     {
         int group = _simulation.GroupOf(write);
         if (!ServesGroup(group) || _isPaused || _isHeld) return;
-        _simulation.NoteExecuted(this, group);
+        _simulation.NoteExecuted(this, group, write);
         Data = Data.With(write);
         if (write < 10) Note($"writes {write}");
         Send();
