@@ -6,6 +6,7 @@ using RedKite.Persistence.Files;
 using RedKite.Server.Cluster;
 using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
@@ -150,6 +151,17 @@ public sealed class AgreedServerTests : IDisposable
         else if (node == "has ended") _data.Revoke(lease);
         else Report(lease, version: 0, serves: false);
         Assert.Equal("OK", (await changed).Text);
+    }
+
+    // Nothing is served meanwhile, and so no link comes.
+    [Fact]
+    public async Task A_handover_to_a_replica_without_a_link_is_not_waited_for()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        server.Engine.Pause.Hold(PauseReason.Handover);
+        Assert.False(server.Parts.Replicas.ConfirmHandover(Primary, "life", static _ => { }, CancellationToken.None));
+        Assert.True(server.Engine.Pause.HoldsForServer);
+        server.Engine.Pause.Release(PauseReason.Handover);
     }
 
     // In two steps, whether its keys have come one by one or not: the former owner serves by what it has seen.
