@@ -196,7 +196,11 @@ internal sealed class ClusterAgreement : IDisposable
         limit.CancelAfter(AnswerLimit + TimeSpan.FromMilliseconds(_core.Settings.ClusterLeaseMs));
         try
         {
-            while (IsAwaited()) await Task.Delay(Rest, limit.Token);
+            while (IsAwaited())
+            {
+                _agent.LookAtSlots(); // if they are this node's
+                await Task.Delay(OwnersRest, limit.Token);
+            }
         }
         catch (OperationCanceledException) when (!_stop.IsCancellationRequested)
         {
