@@ -10,6 +10,7 @@ internal sealed class ClusterAgreement : IDisposable
 {
     private const int AttemptsMax = 20; // to replace a topology that others replace, too
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
+    private static readonly TimeSpan Rest = TimeSpan.FromMilliseconds(2); // between looks whether this node has seen a change
     private static readonly TimeSpan OwnersRest = TimeSpan.FromMilliseconds(5); // between looks whether former owners of slots have seen a change
     private static readonly TimeSpan Retry = TimeSpan.FromMilliseconds(500);
 
@@ -70,23 +71,18 @@ internal sealed class ClusterAgreement : IDisposable
     internal void LookAgain() => ThreadPool.UnsafeQueueUserWorkItem(static agent => agent.LookAgain(), _agent, preferLocal: false);
 
     /// <summary>
-    /// Changes the topology in the store, unless the change is refused, and waits until this node goes by it, and the nodes that lose slots by it. What the change does beside the topology holds in this node alone.
+    /// Changes the topology in the store, unless the change is refused, and waits until this node goes by it, the nodes that lose slots by it do, and those that get them serve them (<see cref="Reassignments"/>). What the change does beside the topology holds in this node alone.
     /// </summary>
-    /// <remarks>
-    /// A node serves by its lease the slots of the topology that it has seen, which may be an older one. So a slot that has no owner gets one when no node serves by a topology from before, and one that another node
-    /// has is taken from it in a step of its own; if the change fails then, it is that shard's again. Not needed where keys come one by one (IMPORTING): their former node sends clients here for those that it has not got.
-    /// </remarks>
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
     internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
     {
         string? refusal;
         bool isDone = false;
-        Dictionary<int, string> taken = [];
         try
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
             limit.CancelAfter(AnswerLimit);
-            refusal = Change(change, taken, limit).GetAwaiter().GetResult();
+            refusal = Change(change, limit).GetAwaiter().GetResult();
             isDone = refusal is null;
             return refusal;
         }
@@ -104,12 +100,11 @@ internal sealed class ClusterAgreement : IDisposable
         }
         finally
         {
-            if (!isDone && (taken.Count > 0 || AttemptedVersion > _cluster.State.Topology.Version)) _ = Task.Run(() => Observe(Settle(AttemptedVersion, taken)));
+            if (!isDone && AttemptedVersion > _cluster.State.Topology.Version) _ = Task.Run(() => Observe(Settle(AttemptedVersion)));
         }
     }
 
-    // Slots that are taken from other nodes are noted with the shards that had them.
-    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, Dictionary<int, string> taken, CancellationTokenSource limit)
+    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, CancellationTokenSource limit)
     {
         CancellationToken cancellation = limit.Token;
         for (int i = 0; i < AttemptsMax; i++)
@@ -126,26 +121,16 @@ internal sealed class ClusterAgreement : IDisposable
             if (next.Topology != shared?.Topology) // a node that has joined by it is a change, too
             {
                 ClusterTopology wanted = next.Topology.WithTerms(before.Terms with { Shards = next.Topology.Terms.Shards, Removed = next.Topology.Terms.Removed });
-                List<int> owned = [.. Slots(slot => FormerOwner(before, wanted, slot) is { } owner && wanted.OwnerOf(slot) is not null && owner != own.SelfId && own.Importing.GetValueOrDefault(slot) != owner)];
-                if (shared is not null && owned.Count > 0)
-                {
-                    // The cluster may be down while they have no owner: what can be waited for is waited for now. The rest of the change follows in the next attempt.
-                    await UntilGoneBy(before.Version, static _ => true, limit);
-                    foreach (int slot in owned) taken[slot] = before.OwnerOf(slot)!.ShardId;
-                    if (await TryReplace(shared, before.WithOwner(owned, null), cancellation) is null) taken.Clear();
-                    continue;
-                }
-
-                if (shared is not null && Slots(slot => before.OwnerOf(slot) is null && wanted.OwnerOf(slot) is not null).Any()) await UntilGoneBy(before.Version, static _ => true, limit);
                 SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await TryReplace(shared, wanted, cancellation);
                 if (replaced is null) continue;
                 version = replaced.Topology.Version;
-                losers = [.. Slots(static _ => true).Select(slot => FormerOwner(before, wanted, slot)).OfType<string>()];
+                losers = [.. Enumerable.Range(0, RedKite.Store.Keyspace.KeySlot.Count).Select(slot => FormerOwner(before, wanted, slot)).OfType<string>()];
             }
 
-            while (_cluster.State.Topology.Version < version) await Task.Delay(TimeSpan.FromMilliseconds(2), cancellation);
+            while (_cluster.State.Topology.Version < version) await Task.Delay(Rest, cancellation);
             refusal = _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null));
-            if (losers.Count > 0) await UntilGoneBy(version, losers.Contains, limit);
+            if (losers.Count > 0) await UntilGoneBy(version, losers, limit);
+            await UntilServed(version, limit);
             return refusal;
         }
 
@@ -160,21 +145,15 @@ internal sealed class ClusterAgreement : IDisposable
         return shared.TryReplace(_store, next, [], cancellation);
     }
 
-    // What was sent and not answered may still be executed, unless the store has another version by then: so one is put there. The slots that were taken and have no owner are their shards' again.
-    private async Task Settle(long version, Dictionary<int, string> taken)
+    // What was sent and not answered may still be executed, unless the store has another version by then: so one is put there.
+    private async Task Settle(long version)
     {
         while (true)
         {
             try
             {
-                if (await SharedTopology.Read(_store, _stop.Token) is not { Topology: var before } shared) return;
-                ClusterTopology next = before;
-                foreach (IGrouping<string, int> slots in taken.Where(each => before.OwnerOf(each.Key) is null).GroupBy(static each => each.Value, static each => each.Key))
-                {
-                    if (before.Nodes.FirstOrDefault(node => node.IsPrimary && node.ShardId == slots.Key) is { } owner) next = next.WithOwner([.. slots], owner.Id);
-                }
-
-                if ((next == before && before.Version >= version) || await shared.TryReplace(_store, next, [], _stop.Token) is not null) return;
+                if (await SharedTopology.Read(_store, _stop.Token) is not { } shared) return;
+                if (shared.Topology.Version >= version || await shared.TryReplace(_store, shared.Topology, [], _stop.Token) is not null) return;
             }
             catch (StoreException)
             {
@@ -183,13 +162,11 @@ internal sealed class ClusterAgreement : IDisposable
         }
     }
 
-    private static IEnumerable<int> Slots(Func<int, bool> holds) => Enumerable.Range(0, RedKite.Store.Keyspace.KeySlot.Count).Where(holds);
-
     // The node that loses a slot; null: none does.
     private static string? FormerOwner(ClusterTopology before, ClusterTopology after, int slot) => before.OwnerOf(slot)?.Id is { } owner && owner != after.OwnerOf(slot)?.Id ? owner : null;
 
-    // Waits until none of the nodes serves by an older topology. That of one which stands still ends with its lease.
-    private async Task UntilGoneBy(long version, Func<string, bool> isAsked, CancellationTokenSource limit)
+    // Waits until none of some nodes serves by an older topology. That of one which stands still ends with its lease.
+    private async Task UntilGoneBy(long version, HashSet<string> ids, CancellationTokenSource limit)
     {
         limit.CancelAfter(AnswerLimit + TimeSpan.FromMilliseconds(_core.Settings.ClusterLeaseMs));
         string behind = "";
@@ -198,7 +175,7 @@ internal sealed class ClusterAgreement : IDisposable
             while (true)
             {
                 StoreSnapshot snapshot = await _store.Read(StoreKeys.Nodes, limit.Token);
-                NodeStatus? old = snapshot.Entries.Select(static entry => NodeStatus.Read(entry.Value)).FirstOrDefault(status => status.Serves && status.Version < version && isAsked(status.Node.Id));
+                NodeStatus? old = snapshot.Entries.Select(static entry => NodeStatus.Read(entry.Value)).FirstOrDefault(status => status.Serves && status.Version < version && ids.Contains(status.Node.Id));
                 if (old is null) break;
                 behind = old.Node.Id;
                 await Task.Delay(OwnersRest, limit.Token);
@@ -206,10 +183,31 @@ internal sealed class ClusterAgreement : IDisposable
         }
         catch (OperationCanceledException) when (behind.Length > 0 && !_stop.IsCancellationRequested)
         {
-            throw new TopologyException($"node {behind} has not seen yet who has which slots, and may serve slots that it has lost: try again");
+            throw new TopologyException($"node {behind} has not seen yet who has which slots, and may serve slots that it has lost. The change has happened");
         }
 
         limit.CancelAfter(AnswerLimit);
+    }
+
+    // Their owner says so.
+    private async Task UntilServed(long version, CancellationTokenSource limit)
+    {
+        if (!IsAwaited()) return;
+        limit.CancelAfter(AnswerLimit + TimeSpan.FromMilliseconds(_core.Settings.ClusterLeaseMs));
+        try
+        {
+            while (IsAwaited())
+            {
+                _agent.LookAtSlots(); // if they are this node's
+                await Task.Delay(OwnersRest, limit.Token);
+            }
+        }
+        catch (OperationCanceledException) when (!_stop.IsCancellationRequested)
+        {
+            throw new TopologyException("the slots are not served yet: another node may still serve them. The change has happened");
+        }
+
+        bool IsAwaited() => _cluster.State.Topology.Terms.Reassigned.Any(each => each.Since == version);
     }
 
     // The first change makes the cluster.

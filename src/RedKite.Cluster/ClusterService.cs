@@ -23,6 +23,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private volatile ClusterState _state;
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
     private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
+    private (long Since, long UntilMs) _awaited; // the last change by which slots wait for their former owner, and how long clients do
     private bool _mayServe = true;
     private bool _hasAgreed; // since the start
     private bool _isFileBehind; // the file has an older topology of the store
@@ -130,8 +131,10 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     public void Apply(ClusterTopology topology, bool serves)
     {
         Action? rest = null;
+        bool hadAwaited;
         lock (_changing)
         {
+            hadAwaited = !_state.Topology.Terms.Reassigned.IsEmpty;
             _mayServe = serves;
             if (topology.Find(_state.SelfId) is not null && (topology.Version > _state.Topology.Version || topology.Terms.ClusterId != _state.Topology.Terms.ClusterId))
             {
@@ -159,6 +162,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         rest?.Invoke();
         _host.ReplicasChanged();
         _host.SlotsMoved();
+        if (hadAwaited) _host.ResumePaused();
     }
 
     public void Keep()
@@ -364,13 +368,16 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         SlotRouting? before = _core.Routing.Value;
         _core.Routing.NoteFeeding(_mayServe || !state.Self.IsPrimary);
         if (_agreement is not null) _core.Routing.Use(ReplicasBy(topology, state.SelfId));
-        var next = new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held)
+        SlotSet? awaited = _agreement is null || topology.Terms.Reassigned.IsEmpty ? null : topology.Terms.ReassignedSlots;
+        if (awaited is not null && topology.Terms.Reassigned.Max(static each => each.Since) is var since && since != _awaited.Since) _awaited = (since, _core.Clock.SteadyMs + settings.ClusterMovePauseMs);
+        var next = new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held, awaited)
         {
             Nodes = nodes,
             Primary = state.Self.PrimaryId is { } primary ? topology.IndexOf(primary) : SlotRouting.NoNode,
             Importing = Moves(state.Importing),
             Doubtful = doubtful,
             ClosesHeld = _closesHeld,
+            AwaitedUntilMs = _awaited.UntilMs,
             AllowsReadsWhenDown = settings.ClusterAllowsReadsWhenDown,
             AllowsShardMessagesWhenDown = settings.ClusterAllowsShardMessagesWhenDown,
             RemovesKeys = _mayServe || topology.Terms.ClusterId.Length == 0, // those of a node that is of no cluster yet are its own

@@ -1,4 +1,5 @@
 using System.Collections.Immutable;
+using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Cluster;
 
@@ -16,8 +17,20 @@ internal sealed record ClusterTerms
     /// <summary>Nodes that were taken out, which do not join again by themselves.</summary>
     internal ImmutableSortedSet<string> Removed { get; init; } = ImmutableSortedSet.Create<string>(StringComparer.Ordinal);
 
+    /// <summary>Slots whose owner does not serve them yet. No slot is in two of them.</summary>
+    internal ImmutableArray<Reassignment> Reassigned { get; init; } = [];
+
+    /// <summary>All of those.</summary>
+    internal SlotSet ReassignedSlots => Reassigned.Aggregate(SlotSet.Empty, static (all, each) => all.With(each.Slots));
+
     internal ShardTerms Of(string shardId) => Shards.GetValueOrDefault(shardId, ShardTerms.None);
 }
+
+/// <summary>Slots that have got an owner which does not serve them yet: another node may still, by an older topology (<see cref="Agreement.Reassignments"/>).</summary>
+/// <param name="Slots">The slots.</param>
+/// <param name="Since">The version of the topology by which they have the owner.</param>
+/// <param name="FromId">The node that may serve them until it goes by that version; empty: any may.</param>
+internal sealed record Reassignment(SlotSet Slots, long Since, string FromId);
 
 /// <summary>On which terms the primary of a shard serves, and what is being done about it.</summary>
 internal sealed record ShardTerms

@@ -15,7 +15,7 @@ namespace RedKite.Server.Cluster;
 ///  "nodes": [{"id": id, "ip": text, "port": n, "tlsPort": n, "busPort": n, "hostName": text, "name": text, "zone": text, "epoch": n}, ...],
 ///  "migrating": {"slot": id, ...}, "importing": {"slot": id, ...}, "giving": {"slot": id, ...}}
 /// </code>
-/// What nodes share by a store is the same without "self" and what moves, and with "cluster": id, "removed": [id, ...]. A large one is compressed (gzip) there: every node reads each change of it.
+/// What nodes share by a store is the same without "self" and what moves, and with "cluster": id, "removed": [id, ...], "reassigned": [{"since": n, "from": id, "slots": [[first, last], ...]}, ...]. A large one is compressed (gzip) there: every node reads each change of it.
 /// A document with an unknown format or member is refused: it may say what this version would lose.
 /// </summary>
 internal static class TopologyDocument
@@ -69,6 +69,7 @@ internal static class TopologyDocument
                 json.WriteEndArray();
             }
 
+            WriteReassigned(json, topology.Terms);
             writeRest(json);
             json.WriteEndObject();
         }
@@ -132,7 +133,7 @@ internal static class TopologyDocument
 
     private static ClusterTopology ReadTopology(JsonElement root, params ReadOnlySpan<string> others)
     {
-        CheckFormat(root, [.. (string[])["cluster", "version", "epoch", "shards", "nodes", "removed"], .. others]);
+        CheckFormat(root, [.. (string[])["cluster", "version", "epoch", "shards", "nodes", "removed", "reassigned"], .. others]);
         short[] owners = ClusterTopology.NoOwners();
         Dictionary<string, (string Shard, string? Primary)> places = new(StringComparer.Ordinal);
         List<(string Primary, SlotRange Range)> ranges = [];
@@ -180,7 +181,36 @@ internal static class TopologyDocument
         ClusterTerms terms = ClusterTerms.None;
         if (root.TryGetProperty("cluster", out _)) terms = terms with { ClusterId = IdOf(Text(root, "cluster"), "the cluster's id") };
         if (root.TryGetProperty("removed", out JsonElement removed)) terms = terms with { Removed = terms.Removed.Union(removed.EnumerateArray().Select(static id => IdOf(id.GetString() ?? "", "a removed node"))) };
+        if (root.TryGetProperty("reassigned", out JsonElement reassigned)) terms = terms with { Reassigned = ReadReassigned(reassigned) };
         return terms;
+    }
+
+    private static ImmutableArray<Reassignment> ReadReassigned(JsonElement reassigned)
+    {
+        var all = ImmutableArray.CreateBuilder<Reassignment>();
+        SlotSet seen = SlotSet.Empty;
+        foreach (JsonElement each in reassigned.EnumerateArray())
+        {
+            Expect(each, "since", "from", "slots");
+            SlotSet slots = SlotSet.Of(ReadRanges(each));
+            if (slots.IsEmpty || slots.Overlaps(seen)) throw new TopologyException("a slot that is reassigned is none, or is so twice");
+            seen = seen.With(slots);
+            string from = Text(each, "from");
+            all.Add(new Reassignment(slots, Member(each, "since").GetInt64(), from.Length == 0 ? "" : IdOf(from, "the former owner of a slot")));
+        }
+
+        return all.ToImmutable();
+    }
+
+    private static IEnumerable<SlotRange> ReadRanges(JsonElement element)
+    {
+        foreach (JsonElement range in Member(element, "slots").EnumerateArray())
+        {
+            if (range.GetArrayLength() != 2) throw new TopologyException("a range of slots has no two ends");
+            int first = range[0].GetInt32(), last = range[1].GetInt32();
+            if (first < 0 || last >= KeySlot.Count || first > last) throw new TopologyException($"the range of slots {first} to {last} is invalid");
+            yield return new SlotRange(first, last);
+        }
     }
 
     private static ShardTerms ReadTermsOfShard(JsonElement terms)
@@ -213,13 +243,7 @@ internal static class TopologyDocument
             if (!places.TryAdd(replica.GetString() ?? "", (id, primary))) throw new TopologyException("a node is in two shards");
         }
 
-        foreach (JsonElement range in Member(shard, "slots").EnumerateArray())
-        {
-            if (range.GetArrayLength() != 2) throw new TopologyException("a range of slots has no two ends");
-            int first = range[0].GetInt32(), last = range[1].GetInt32();
-            if (first < 0 || last >= KeySlot.Count || first > last) throw new TopologyException($"the range of slots {first} to {last} is invalid");
-            ranges.Add((primary, new SlotRange(first, last)));
-        }
+        foreach (SlotRange range in ReadRanges(shard)) ranges.Add((primary, range));
     }
 
     private static ClusterNode ReadNode(JsonElement element, Dictionary<string, (string Shard, string? Primary)> places)
@@ -271,6 +295,36 @@ internal static class TopologyDocument
 
     internal static string Text(JsonElement element, string name) => Member(element, name).GetString() ?? throw new TopologyException($"'{name}' is no text");
 
+    private static void WriteReassigned(Utf8JsonWriter json, ClusterTerms terms)
+    {
+        if (terms.Reassigned.IsEmpty) return;
+        json.WriteStartArray("reassigned"u8);
+        foreach (Reassignment each in terms.Reassigned)
+        {
+            json.WriteStartObject();
+            json.WriteNumber("since"u8, each.Since);
+            json.WriteString("from"u8, each.FromId);
+            WriteRanges(json, each.Slots.Ranges());
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
+    }
+
+    private static void WriteRanges(Utf8JsonWriter json, IEnumerable<SlotRange> ranges)
+    {
+        json.WriteStartArray("slots"u8);
+        foreach (SlotRange range in ranges)
+        {
+            json.WriteStartArray();
+            json.WriteNumberValue(range.First);
+            json.WriteNumberValue(range.Last);
+            json.WriteEndArray();
+        }
+
+        json.WriteEndArray();
+    }
+
     private static void WriteShards(Utf8JsonWriter json, ClusterTopology topology)
     {
         json.WriteStartArray("shards"u8);
@@ -282,16 +336,7 @@ internal static class TopologyDocument
             json.WriteStartArray("replicas"u8);
             foreach (ClusterNode replica in topology.ReplicasOf(primary.Id)) json.WriteStringValue(replica.Id);
             json.WriteEndArray();
-            json.WriteStartArray("slots"u8);
-            foreach (SlotRange range in topology.RangesOf(primary.Id))
-            {
-                json.WriteStartArray();
-                json.WriteNumberValue(range.First);
-                json.WriteNumberValue(range.Last);
-                json.WriteEndArray();
-            }
-
-            json.WriteEndArray();
+            WriteRanges(json, topology.RangesOf(primary.Id));
             if (topology.Terms.Shards.TryGetValue(primary.ShardId, out ShardTerms? terms)) WriteTerms(json, terms);
             json.WriteEndObject();
         }

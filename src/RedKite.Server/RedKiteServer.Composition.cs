@@ -349,6 +349,8 @@ public sealed partial class RedKiteServer
 
         public bool PrepareHandover(string id, string incarnation, CancellationToken cancellation) => server.Parts.Replicas.PrepareHandover(id, incarnation, server.EndCommandsBegunBefore, cancellation);
 
+        public bool ConfirmHandover(string id, string incarnation, CancellationToken cancellation) => server.Parts.Replicas.ConfirmHandover(id, incarnation, server.EndCommandsBegunBefore, cancellation);
+
         public void EndHandover()
         {
             server.Engine.Pause.Release(PauseReason.Handover);

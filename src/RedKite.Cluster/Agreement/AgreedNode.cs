@@ -8,6 +8,7 @@ namespace RedKite.Server.Cluster.Agreement;
 internal sealed class AgreedNode(ServerCore core, IClusterHost host, IClusterMember cluster) : INode
 {
     private static readonly TimeSpan HandoverLimit = TimeSpan.FromSeconds(5);
+    private static readonly TimeSpan ConfirmLimit = TimeSpan.FromSeconds(1); // nothing is served meanwhile
 
     public string Id => cluster.State.SelfId;
 
@@ -55,12 +56,18 @@ internal sealed class AgreedNode(ServerCore core, IClusterHost host, IClusterMem
         return Position with { Database = host.StreamDatabase };
     });
 
-    public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) => Task.Run(
+    public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) =>
+        Limited(limit => host.PrepareHandover(replica.Id, incarnation, limit), HandoverLimit, cancellation);
+
+    public Task<bool> ConfirmHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) =>
+        Limited(limit => host.ConfirmHandover(replica.Id, incarnation, limit), ConfirmLimit, cancellation);
+
+    private static Task<bool> Limited(Func<CancellationToken, bool> work, TimeSpan time, CancellationToken cancellation) => Task.Run(
         () =>
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation);
-            limit.CancelAfter(HandoverLimit);
-            return host.PrepareHandover(replica.Id, incarnation, limit.Token);
+            limit.CancelAfter(time);
+            return work(limit.Token);
         },
         cancellation);
 

@@ -47,13 +47,18 @@ internal interface INode
     Task<DataPosition> Seal();
 
     /// <summary>
-    /// Makes commands that write wait, and returns when a replica has everything that was executed. They wait until <see cref="EndHandover"/>. Called again behind <see cref="Apply"/>, when nothing executes any more.
+    /// Makes commands that write wait, and returns when a replica has everything that was executed. They wait until <see cref="EndHandover"/>.
     /// </summary>
     /// <param name="replica">The replica.</param>
     /// <param name="incarnation">Its life: what another one has acknowledged may be lost.</param>
     /// <param name="cancellation">Ends the attempt.</param>
     /// <returns>Whether the replica has everything; otherwise nothing waits any more.</returns>
     Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation);
+
+    /// <summary>
+    /// The same behind <see cref="Apply"/>, when nothing is served any more: whether the replica has what had begun before, too. Commands wait on whatever the outcome. A replica without a link gets none meanwhile, and is not waited for.
+    /// </summary>
+    Task<bool> ConfirmHandover(ClusterNode replica, string incarnation, CancellationToken cancellation);
 
     /// <summary>What waited goes on, by the topology of now.</summary>
     void EndHandover();

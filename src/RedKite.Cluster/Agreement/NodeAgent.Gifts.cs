@@ -117,6 +117,7 @@ internal sealed partial class NodeAgent
     {
         if (!gift.Slots.Slots().All(slot => topology.OwnerOf(slot)?.Id == _node.Id)) return "the source does not own the slots any more";
         if (!_applied.Serves) return "the source does not serve";
+        if (topology.Terms.ReassignedSlots.Overlaps(gift.Slots)) return "the source does not serve some of the slots yet: another node may still";
         if (topology.Find(gift.ToId) is not { IsPrimary: true } to) return "the destination is no primary any more";
         return topology.Terms.Of(to.ShardId).IsSealed ? "the destination does not serve: a primary is chosen for its shard" : null;
     }

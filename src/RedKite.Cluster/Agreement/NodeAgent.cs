@@ -234,7 +234,7 @@ internal sealed partial class NodeAgent
         while (true)
         {
             await _wake.Wait(rest, cancellation);
-            rest = await TryStep(cancellation) ? _lease / RenewalsPerLease : Retry;
+            rest = await TryStep(cancellation) ? await EndReassignments(cancellation) ?? _lease / RenewalsPerLease : Retry;
         }
     }
 
@@ -420,25 +420,32 @@ internal sealed partial class NodeAgent
             return;
         }
 
+        bool catchesUp = false;
         try
         {
             await Apply(latest.Topology, serves: false); // from here on the other one may serve
-            if (!await _node.PrepareHandover(replica, incarnation, cancellation)) // again: what had begun when writes were made to wait has ended only now
+            catchesUp = await _node.ConfirmHandover(replica, incarnation, cancellation); // what had begun when writes were made to wait has ended only now
+            SharedTopology? now = latest;
+            if (catchesUp)
             {
-                await Apply(latest.Topology, serves: true);
-                await DropHandover(latest, next, to, cancellation);
-                return;
+                next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset, TakenOverFrom = _node.Position.History, TakenOverIn = 0 }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
+                await Replace(latest, next, cancellation);
+                now = Latest;
             }
 
-            next = next.WithTerms(self.ShardId, terms.WithInStep([.. terms.ReplicasInStep, self.Id]) with { Incarnation = incarnation, TakenOverAt = _node.Position.Offset, TakenOverFrom = _node.Position.History, TakenOverIn = 0 }).WithPrimary(to, Math.Max(next.Epoch, next.Nodes.Max(static node => node.Epoch)) + 1);
-            await Replace(latest, next, cancellation);
-            if (_latest is { } now && now.Topology.Find(_node.Id) is { IsPrimary: false }) await Apply(now.Topology, serves: false);
+            // In front of the end: what waits is served if the role has stayed here, as another change of the topology was first. All along the store says of this node that it serves.
+            if (now?.Topology.Find(_node.Id) is { } me)
+            {
+                Check(now.Topology);
+                await Apply(now.Topology, me.IsPrimary && Fits(now.Topology.Terms.Of(me.ShardId)));
+            }
         }
         finally
         {
             _node.EndHandover();
         }
 
+        if (!catchesUp) await DropHandover(latest, next, to, cancellation);
         await Keep();
     }
 

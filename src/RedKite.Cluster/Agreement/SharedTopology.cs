@@ -28,16 +28,17 @@ internal sealed record SharedTopology(ClusterTopology Topology, long Revision)
         return snapshot.Entries.FirstOrDefault(static entry => entry.Key == StoreKeys.Topology) is { } entry ? Of(entry) : null;
     }
 
-    /// <summary>Replaces it by another one, with the next version.</summary>
+    /// <summary>Replaces it by another one, with the next version. Slots that get another owner by it are not served at once (<see cref="Reassignments"/>), unless they are given.</summary>
     /// <param name="store">The store.</param>
     /// <param name="next">The other one.</param>
     /// <param name="conditions">What must hold beside this being the topology still.</param>
     /// <param name="cancellation">Ends the attempt.</param>
-    /// <param name="taken">A key that must be as it was, and is removed with it; null: none.</param>
+    /// <param name="taken">The promise by which slots are given: it must be as it was, and is removed with it. The node that gives them serves them no more. Null: no slots are given.</param>
     /// <returns>What is in the store now; null: it was replaced before, or a condition does not hold.</returns>
     /// <exception cref="StoreException">The store is not reached: the replacement may have happened.</exception>
     internal async Task<SharedTopology?> TryReplace(IClusterStore store, ClusterTopology next, IEnumerable<StoreCondition> conditions, CancellationToken cancellation, StoreCondition? taken = null)
     {
+        if (taken is null) next = Reassignments.Note(Topology, next);
         next = next.WithVersion(Topology.Version + 1);
         List<StoreCondition> all = [new StoreCondition(StoreKeys.Topology, Revision), .. conditions];
         List<StorePut> puts = [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(next))];

@@ -61,6 +61,12 @@ internal interface IClusterHost
     /// <returns>False: it does not catch up in time, or is not there. Nothing waits then.</returns>
     bool PrepareHandover(string id, string incarnation, CancellationToken cancellation);
 
+    /// <summary>The same behind that, when nothing is served any more. Commands that write wait on whatever the outcome; a replica that has no link now is not waited for.</summary>
+    bool ConfirmHandover(string id, string incarnation, CancellationToken cancellation);
+
     /// <summary>What waited goes on.</summary>
     void EndHandover();
+
+    /// <summary>Clients whose commands wait for slots look again.</summary>
+    void ResumePaused();
 }

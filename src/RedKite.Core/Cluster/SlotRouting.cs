@@ -21,6 +21,7 @@ internal sealed class SlotRouting
     private readonly ulong[] _served = new ulong[KeySlot.Count / WordBits];
     private readonly short[] _owners;
     private readonly SlotSet? _held;
+    private readonly SlotSet? _awaited;
     private SlotRouting? _whenDown;
 
     /// <param name="owners">The node of each slot.</param>
@@ -28,15 +29,16 @@ internal sealed class SlotRouting
     /// <param name="isUp">Whether the cluster serves.</param>
     /// <param name="migrating">Slots that leave this node key by key, and where to.</param>
     /// <param name="held">Slots that are about to be given to another node; null: none.</param>
-    internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating, SlotSet? held = null)
+    /// <param name="awaited">Slots that another node may serve still, although they have another owner; null: none.</param>
+    internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating, SlotSet? held = null, SlotSet? awaited = null)
     {
-        (_owners, Self, IsUp, Migrating, _held) = (owners, self, isUp, migrating, held);
+        (_owners, Self, IsUp, Migrating, _held, _awaited) = (owners, self, isUp, migrating, held, awaited);
         HasSlots = self != NoNode && owners.AsSpan().Contains((short)self);
         if (!isUp) return;
         bool migrates = migrating.Count > 0;
         for (int slot = 0; slot < owners.Length; slot++)
         {
-            if (owners[slot] == self && !(migrates && migrating.ContainsKey(slot)) && !IsHeld(slot)) _served[slot / WordBits] |= 1UL << (slot % WordBits);
+            if (owners[slot] == self && !(migrates && migrating.ContainsKey(slot)) && !IsHeld(slot) && !IsAwaited(slot)) _served[slot / WordBits] |= 1UL << (slot % WordBits);
         }
     }
 
@@ -76,7 +78,7 @@ internal sealed class SlotRouting
     internal bool MayBeReplaced => !IsUp && !RemovesKeys && Primary == NoNode && HasSlots;
 
     /// <summary>The same while the node's lease has ended. Made once.</summary>
-    internal SlotRouting WhenDown => !IsUp && !RemovesKeys ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held)
+    internal SlotRouting WhenDown => !IsUp && !RemovesKeys ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held, _awaited)
     {
         Nodes = Nodes,
         Primary = Primary,
@@ -91,7 +93,7 @@ internal sealed class SlotRouting
     internal bool Serves(int slot) => ((_served[slot / WordBits] >> (slot % WordBits)) & 1) != 0;
 
     /// <summary>The same for commands that only read, of a client that reads from replicas (READONLY): the slot is that of the primary that this node follows.</summary>
-    internal bool ServesReads(int slot) => IsUp && Primary != NoNode && _owners[slot] == Primary;
+    internal bool ServesReads(int slot) => IsUp && Primary != NoNode && _owners[slot] == Primary && !IsAwaited(slot);
 
     /// <summary>The node that has a slot; <see cref="NoNode"/>: none has.</summary>
     internal int OwnerOf(int slot) => _owners[slot];
@@ -110,6 +112,12 @@ internal sealed class SlotRouting
 
     /// <summary>Whether the slot is held for commands that read, too.</summary>
     internal bool IsClosed(int slot) => ClosesHeld && IsHeld(slot);
+
+    /// <summary>Whether another node may serve the slot still, so that its owner does not yet.</summary>
+    internal bool IsAwaited(int slot) => _awaited is { } awaited && awaited.Contains(slot);
+
+    /// <summary>Until when commands on awaited slots wait, by the steady clock. Behind that they are refused, so that clients hear of it.</summary>
+    internal long AwaitedUntilMs { get; init; }
 
     /// <summary>Whether keys of the slot come or go, so that what a command does depends on which of its keys are here.</summary>
     internal bool IsMoving(int slot) => Migrating.ContainsKey(slot) || Importing.ContainsKey(slot);

@@ -38,8 +38,10 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         bool isQueued = Admission.IsQueued(cmd, command);
         Decision decision = Decide(cmd, command, routing, isQueued ? Look.Locking : Look.No);
         account.BeginIn(decision.Slot);
-        Waits = decision.Verdict == Verdict.IsClosed && !isQueued;
-        return decision.Verdict == Verdict.IsClosed ? null : TextOf(decision, routing, cmd.Session);
+        if (decision.Verdict == Verdict.IsAwaited && (isQueued || _environment.Time.SteadyMs >= routing.AwaitedUntilMs)) return TextOf(decision, routing, cmd.Session);
+        bool isSettled = decision.Verdict is not (Verdict.IsClosed or Verdict.IsAwaited);
+        Waits = !isSettled && !isQueued;
+        return isSettled ? TextOf(decision, routing, cmd.Session) : null;
     }
 
     /// <summary>The same with the command's stripes locked: what was not known before, or has changed since.</summary>
@@ -122,7 +124,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             case Verdict.IsNotServed: return "ERR Script attempted to access a slot not served";
             case Verdict.IsHeld when _scriptsRouting is not { } began || !(decision.Slot == KeySlot.None ? began.HoldsSlots : began.IsHeld(decision.Slot)): break; // it is waited for
             case Verdict.IsClosed when _scriptsRouting?.IsClosed(decision.Slot) != true: break; // it reads what was there when it began
-            case Verdict.IsHeld or Verdict.IsClosed or Verdict.IsUnstable: return $"ERR Unable to execute command '{cmd.Command.FullName}' in script because undeclared keys were accessed during rehashing of the slot";
+            case Verdict.IsHeld or Verdict.IsClosed or Verdict.IsAwaited or Verdict.IsUnstable: return $"ERR Unable to execute command '{cmd.Command.FullName}' in script because undeclared keys were accessed during rehashing of the slot";
             default: return "ERR Script attempted to access a non local key in a cluster node";
         }
 
@@ -261,9 +263,11 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         }
 
         int owner = routing.OwnerOf(keys.Slot);
+        if (owner == routing.Self && routing.IsAwaited(keys.Slot)) return Verdict.IsAwaited;
         if (owner == routing.Self) return look == Look.Yes && writes && routing.IsHeld(keys.Slot) ? Verdict.IsHeld : routing.IsClosed(keys.Slot) ? Verdict.IsClosed : Verdict.Executes;
         bool mayReadHere = keys.HasShardChannels || (cmd.Session.Attention & SessionAttention.ReadsReplica) != 0;
-        return mayReadHere && owner == routing.Primary && !writes ? Verdict.Executes : Verdict.IsElsewhere;
+        if (!mayReadHere || owner != routing.Primary || writes) return Verdict.IsElsewhere;
+        return routing.IsAwaited(keys.Slot) ? Verdict.IsAwaited : Verdict.Executes;
     }
 
     private static string? TextOf(Decision decision, SlotRouting routing, Session session)
@@ -274,6 +278,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
             case Verdict.CrossesSlots: return "CROSSSLOT Keys in request don't hash to the same slot";
             case Verdict.IsUnstable: return "TRYAGAIN Multiple keys request during rehashing of slot";
             case Verdict.IsHeld or Verdict.IsClosed: return "TRYAGAIN The slot is being given to another node";
+            case Verdict.IsAwaited: return "TRYAGAIN Another node may still serve the slot";
             case Verdict.IsDown: return "CLUSTERDOWN The cluster is down";
             case Verdict.IsDownForWrites: return "CLUSTERDOWN The cluster is down and only accepts read commands";
             case Verdict.IsNotServed: return "CLUSTERDOWN Hash slot not served";
@@ -309,6 +314,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         IsUnstable,
         IsHeld,
         IsClosed,
+        IsAwaited,
         Asks,
         IsReceivedNoMore,
         IsElsewhere,

@@ -20,14 +20,7 @@ internal sealed partial class ReplicaService
         _pause.Hold(PauseReason.Handover);
         try
         {
-            endCommands(cancellation);
-            AskForOffsets();
-            while (replica.AcknowledgedOffset < Stream.Offset)
-            {
-                if (!replica.IsConnected || cancellation.IsCancellationRequested) throw new OperationCanceledException(cancellation);
-                Thread.Sleep(HandoverLookMs);
-            }
-
+            CatchUp(replica, endCommands, cancellation);
             return true;
         }
         catch (Exception failure)
@@ -39,12 +32,44 @@ internal sealed partial class ReplicaService
         }
     }
 
+    /// <summary>
+    /// The same behind that, when nothing is served any more: whether the replica has what had begun before, too. Commands wait on whatever the outcome. A replica whose link has broken gets none while this node serves nothing, so it
+    /// is not waited for.
+    /// </summary>
+    /// <returns>False: it has not got everything, or not in time.</returns>
+    internal bool ConfirmHandover(string id, string incarnation, Action<CancellationToken> endCommands, CancellationToken cancellation)
+    {
+        if (Online(id, incarnation) is not { } replica) return false;
+        try
+        {
+            CatchUp(replica, endCommands, cancellation);
+            return true;
+        }
+        catch (OperationCanceledException)
+        {
+            return false;
+        }
+    }
+
+    private void CatchUp(ReplicaClient replica, Action<CancellationToken> endCommands, CancellationToken cancellation)
+    {
+        endCommands(cancellation);
+        AskForOffsets();
+        while (replica.AcknowledgedOffset < Stream.Offset)
+        {
+            if (!replica.IsConnected || cancellation.IsCancellationRequested) throw new OperationCanceledException(cancellation);
+            Thread.Sleep(HandoverLookMs);
+        }
+    }
+
+    private ReplicaClient? Online(string id, string incarnation) => Array.Find(_list.All, each => each.Node.Id == id && each.Node.Incarnation == incarnation && each is { State: ReplicaState.Online, IsConnected: true });
+
     // It may be about to connect again, or to acknowledge for the first time. Nothing is held yet.
     private ReplicaClient? AwaitOnline(string id, string incarnation, CancellationToken cancellation)
     {
         while (!cancellation.IsCancellationRequested)
         {
-            if (Array.Find(_list.All, each => each.Node.Id == id && each.Node.Incarnation == incarnation && each is { State: ReplicaState.Online, IsConnected: true }) is { } replica) return replica;
+            if (Online(id, incarnation) is { } replica) return replica;
             Thread.Sleep(HandoverLookMs);
         }
 

@@ -57,6 +57,26 @@ public class AgreementTests(ITestOutputHelper output)
         Assert.True(replied > GateRoundsOfMoves && given > GateRoundsOfMoves, $"{replied} writes were acknowledged, and {given} moves gave their slots");
     }
 
+    [Fact]
+    public async Task No_schedule_has_two_owners_while_slots_are_assigned()
+    {
+        if (Schedules is { } schedules)
+        {
+            RunInARow(schedules, shards: 2, assigns: true);
+            return;
+        }
+
+        (int replied, int assigned) = (0, 0);
+        await FuzzRun.RunAsync(GateRoundsOfMoves, seed =>
+        {
+            var simulation = new Simulation(seed, shards: 2, assigns: true);
+            simulation.Run();
+            (replied, assigned) = (replied + simulation.Replied, assigned + simulation.Assigned);
+            return Task.CompletedTask;
+        });
+        Assert.True(replied > GateRoundsOfMoves && assigned > GateRoundsOfMoves, $"{replied} writes were acknowledged, and slots were assigned {assigned} times");
+    }
+
     [Theory]
     [InlineData(10057)] // a primary that was started again gave its older data to a replica that was to take over
     [InlineData(48990)] // a role went to a replica that was started again, by what its life before had acknowledged
@@ -70,7 +90,7 @@ public class AgreementTests(ITestOutputHelper output)
     [InlineData(914472)] // a handover to a replica that was never connected
     public void Schedules_with_moves_that_have_failed(int seed) => new Simulation(seed, shards: 2).Run();
 
-    private void RunInARow(int schedules, int shards = 1)
+    private void RunInARow(int schedules, int shards = 1, bool assigns = false)
     {
         int first = TestScale.GivenSeed ?? Random.Shared.Next(), run = 0;
         long replied = 0, takeovers = 0, given = 0, notGiven = 0, doubts = 0;
@@ -80,7 +100,7 @@ public class AgreementTests(ITestOutputHelper output)
         while (run < schedules && failures.Count < FailuresMax)
         {
             int seed = unchecked(first + run++);
-            var simulation = new Simulation(seed, shards);
+            var simulation = new Simulation(seed, shards, assigns);
             try
             {
                 simulation.Run();

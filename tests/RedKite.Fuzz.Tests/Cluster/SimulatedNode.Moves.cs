@@ -33,7 +33,7 @@ internal sealed partial class SimulatedNode
     internal string? Moving => _exports is not null ? $"{_exports}, as the source" : _reception is not null ? $"{_reception.Id}, as the destination" : null;
 
     /// <summary>Whether commands on a group of slots execute now.</summary>
-    internal bool ServesGroup(int group) => Serves && Owns(group) && group != _doubtful;
+    internal bool ServesGroup(int group) => Serves && Owns(group) && group != _doubtful && !(Topology.Terms.Reassigned.Length > 0 && Topology.Terms.ReassignedSlots.Contains(_simulation.SlotOf(group)));
 
     private bool Owns(int group) => Topology.OwnerOf(_simulation.SlotOf(group))?.Id == Id;
 
@@ -227,7 +227,7 @@ internal sealed partial class SimulatedNode
         if (!Serves || _isPaused) return;
         for (int group = 0; group < _simulation.Groups; group++)
         {
-            if (Owns(group) || (_reception is not null && _receivedGroup == group) || Data.Of(group, _simulation.Groups).Count == 0) continue;
+            if (Owns(group) || Topology.OwnerOf(_simulation.SlotOf(group)) is null || (_reception is not null && _receivedGroup == group) || Data.Of(group, _simulation.Groups).Count == 0) continue;
             Data = Data.With(WriteList.RemovalOf(group));
             Send();
         }

@@ -126,6 +126,12 @@ internal sealed partial class SimulatedNode : INode
 
     public async Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation)
     {
+        _isPaused = await ConfirmHandover(replica, incarnation, cancellation);
+        return _isPaused;
+    }
+
+    public async Task<bool> ConfirmHandover(ClusterNode replica, string incarnation, CancellationToken cancellation)
+    {
         _isPaused = true;
         await Pass();
         for (int i = 0; i < 50; i++)
@@ -139,7 +145,6 @@ internal sealed partial class SimulatedNode : INode
             await Wake.Delay(Process.Clock, TimeSpan.FromMilliseconds(20), cancellation);
         }
 
-        _isPaused = false;
         return false;
     }
 
@@ -158,7 +163,7 @@ internal sealed partial class SimulatedNode : INode
     {
         int group = _simulation.GroupOf(write);
         if (!ServesGroup(group) || _isPaused || _isHeld) return;
-        _simulation.NoteExecuted(this, group);
+        _simulation.NoteExecuted(this, group, write);
         Data = Data.With(write);
         if (write < 10) Note($"writes {write}");
         Send();

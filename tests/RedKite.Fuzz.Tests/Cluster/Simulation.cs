@@ -10,7 +10,7 @@ namespace RedKite.Fuzz.Tests.Cluster;
 /// <summary>
 /// A cluster of the real agents and controllers in virtual time, while processes die and stand still, clocks run apart, and the network loses what a seed says. It fails if a write
 /// was acknowledged that the data does not have, if a node serves behind one that took over from it, or if the cluster does not serve when everything is well again. With two shards, their slots move as a whole
-/// meanwhile, in a few groups: a group has one owner, the moves end, and no node has keys of others at the end.
+/// meanwhile, in a few groups: a group has one owner, the moves end, and no node has keys of others at the end. Groups may also get other owners as by CLUSTER SETSLOT, DELSLOTS and ADDSLOTS.
 /// </summary>
 internal sealed class Simulation
 {
@@ -21,6 +21,9 @@ internal sealed class Simulation
     private readonly HashSet<int>[] _replied; // by groups, as what follows
     private readonly (long Version, string Incarnation)[] _served;
     private readonly int _shards;
+    private readonly bool _assigns;
+    private readonly long[] _assignedAs; // epochs: what was written to a group before is gone
+    private readonly Dictionary<int, long> _executedAs = [];
     private readonly int _acks;
     private readonly StringBuilder _history = new();
     private readonly int[] _lives;
@@ -28,13 +31,14 @@ internal sealed class Simulation
     private int _moves;
     private bool _isHealed;
 
-    internal Simulation(int seed, int shards = 1)
+    internal Simulation(int seed, int shards = 1, bool assigns = false)
     {
-        _shards = shards;
+        (_shards, _assigns) = (shards, assigns);
         Count = shards == 1 ? 3 : 5;
         Groups = shards == 1 ? 1 : 4;
         (_nodes, _lives) = (new SimulatedNode[Count + 1], new int[Count + 1]);
         (_replied, _served) = ([.. Enumerable.Range(0, Groups).Select(static _ => new HashSet<int>())], new (long, string)[Groups]);
+        _assignedAs = new long[Groups];
         Random = new Random((int)(((ulong)(uint)seed * 0x9E3779B97F4A7C15) >> 33)); // seeds in a row begin alike otherwise
         Store = new SimulatedStore(Time, Random);
         _acks = Random.Next(3) == 0 ? 0 : 1;
@@ -62,6 +66,9 @@ internal sealed class Simulation
     /// <summary>How often a source did not know for longer than clients wait whether it had given slots.</summary>
     internal int Doubts { get; private set; }
 
+    /// <summary>How often a group got another owner that did not serve it at once.</summary>
+    internal int Assigned { get; private set; }
+
     /// <summary>How often another node took over.</summary>
     internal int Takeovers { get; private set; }
 
@@ -71,6 +78,12 @@ internal sealed class Simulation
         for (int fault = Random.Next(1, 7); fault > 0; fault--)
         {
             if (_shards > 1) BeginMoves();
+            for (int i = _assigns ? Random.Next(4) : 0; i > 0; i--)
+            {
+                Assign(Random.Next(Groups), mayTake: true);
+                Use(TimeSpan.FromMilliseconds(Random.Next(1, Random.Next(2) == 0 ? 30 : 3000)));
+            }
+
             DoHarm(Random.Next(Count));
             Use(TimeSpan.FromMilliseconds(Random.Next(100, 15_000)));
         }
@@ -85,18 +98,22 @@ internal sealed class Simulation
 
     internal void Note(string line) => _history.AppendLine(CultureInfo.InvariantCulture, $"{Time.Now / TimeSpan.TicksPerMillisecond} {line}");
 
-    internal void NoteExecuted(SimulatedNode node, int group)
+    internal void NoteExecuted(SimulatedNode node, int group, int write)
     {
         long version = node.Topology.OwnerOf(SlotOf(group))!.Epoch;
         (long Version, string Incarnation) before = _served[group];
         if (version < before.Version || (version == before.Version && node.Incarnation != before.Incarnation)) Fail($"{node.Incarnation} serves the group {group} as of the epoch {version}, and {before.Incarnation} has served it as of {before.Version}");
+        _executedAs[write] = version;
         bool tookOver = version > before.Version;
         if (tookOver) Takeovers++;
         _served[group] = (version, node.Incarnation);
         if (_acks > 0 && (tookOver || _writes % 16 == 0) && _replied[group].Except(node.Data.Of(group, Groups)).FirstOrDefault() is > 0 and int lost) Fail($"{node.Incarnation} serves without the write {lost}, which was acknowledged");
     }
 
-    internal void NoteReplied(int write) => _replied[GroupOf(write)].Add(write);
+    internal void NoteReplied(int write)
+    {
+        if (_executedAs[write] >= _assignedAs[GroupOf(write)]) _replied[GroupOf(write)].Add(write);
+    }
 
     internal void NoteMoved(bool areGiven) => Moves = areGiven ? (Moves.Given + 1, Moves.Failed) : (Moves.Given, Moves.Failed + 1);
 
@@ -169,13 +186,32 @@ internal sealed class Simulation
         {
             int group = Random.Next(Groups);
             ClusterTopology now = Shared.Topology;
-            string owner = now.OwnerOf(SlotOf(group))!.Id;
+            if (now.OwnerOf(SlotOf(group))?.Id is not { } owner) continue;
             string[] others = [.. now.Nodes.Where(node => node.IsPrimary && node.Id != owner).Select(static node => node.Id)];
             if (others.Length == 0) continue;
             (SimulatedNode source, string to, string id) = (_nodes[IndexOf(owner)], others[Random.Next(others.Length)], $"{++_moves}");
             Time.After(TimeSpan.FromTicks(1), source.Process, () => source.BeginMove(group, _nodes[IndexOf(to)], id));
             Use(TimeSpan.FromMilliseconds(Random.Next(1, 400)));
         }
+    }
+
+    // The first step of CLUSTER SETSLOT ... NODE, and of ADDSLOTS; or DELSLOTS. The command has ended then, as if its client had died: the rest is its owner's. The keys are lost.
+    private void Assign(int group, bool mayTake)
+    {
+        ClusterTopology now = Shared.Topology;
+        string? owner = now.OwnerOf(SlotOf(group))?.Id;
+        ClusterNode[] others = [.. now.Nodes.Where(node => node.IsPrimary && node.Id != owner)];
+        if (others.Length == 0) return;
+        ClusterNode? to = mayTake && owner is not null && Random.Next(4) == 0 ? null : others[Random.Next(others.Length)];
+        long epoch = Math.Max(now.Epoch, now.Nodes.Max(static node => node.Epoch)) + 1;
+        ClusterTopology next = now.WithOwner(SlotsOf(group).Slots(), to?.Id).WithEpoch(epoch);
+        if (to is not null) next = next.WithNode(to.Id, to with { Epoch = epoch });
+        next = Reassignments.Note(now, next).WithVersion(now.Version + 1);
+        Store.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(next))]);
+        Note($"the group {group} is {to?.Id[^4..] ?? "no node"}'s by the version {next.Version}, and was {owner?[^4..] ?? "no node"}'s");
+        _assignedAs[group] = epoch;
+        _replied[group].Clear();
+        Assigned++;
     }
 
     /// <summary>A move has come to one of its steps: now and then something happens to who takes part in it, then or soon.</summary>
@@ -278,6 +314,11 @@ internal sealed class Simulation
         {
             _nodes[i].Process.Continue();
             if (_nodes[i].Process.IsDead) Start(i);
+        }
+
+        for (int group = 0; group < Groups; group++)
+        {
+            if (Shared.Topology.OwnerOf(SlotOf(group)) is null) Assign(group, mayTake: false);
         }
     }
 

@@ -218,7 +218,11 @@ public sealed class LostWritesTests
 
         public bool PrepareHandover(string id, string incarnation, CancellationToken cancellation) => throw new NotSupportedException();
 
+        public bool ConfirmHandover(string id, string incarnation, CancellationToken cancellation) => throw new NotSupportedException();
+
         public void EndHandover() => throw new NotSupportedException();
+
+        public void ResumePaused() => throw new NotSupportedException();
     }
 
     [Theory]

@@ -319,6 +319,8 @@ public sealed class SlotGiftTests : IAsyncDisposable
 
         public Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) => Task.FromResult(false);
 
+        public Task<bool> ConfirmHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) => Task.FromResult(false);
+
         public void EndHandover()
         {
         }

@@ -2,6 +2,7 @@ using System.Collections.Immutable;
 using System.IO.Compression;
 using System.Text;
 using RedKite.Server.Cluster;
+using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
 using RedKite.Store.Keyspace;
 
@@ -30,6 +31,52 @@ public sealed class TopologyTests
         Assert.Equal("east", read.Topology.Find(B)!.Zone);
         Assert.Equal(B, read.Migrating[3]);
         Assert.Equal(B, read.Importing[6000]);
+    }
+
+    [Fact]
+    public void A_slot_that_gets_another_owner_is_noted_with_the_one_before()
+    {
+        ClusterTopology before = NodeList.Read($"{A} h 1 master - 0-10\n{B} h 2 master - 11-20\n{C} h 3 slave {A}", version: 7, Empty());
+        ClusterTopology next = Reassignments.Note(before, before.WithOwner([0, 1, 30], B)).WithVersion(8);
+        Assert.Equal(["|8|30-30", $"{A}|8|0-1"], Shown(next));
+        Assert.Empty(Reassignments.Of(next, A));
+        Assert.Equal(2, Reassignments.Of(next, B).Length);
+
+        // One that is taken again before it was served may be served by any node, and one that has no owner is no more noted. The successor of a primary has what that one had.
+        Assert.Equal([$"{A}|8|1-1", "|9|0-0"], Shown(Reassignments.Note(next, next.WithOwner([0], A).WithOwner([30], null))));
+        Assert.Equal(Shown(next), Shown(Reassignments.Note(next, next.WithPrimary(C, epoch: 9))));
+        Assert.Same(before, Reassignments.Note(before, before));
+
+        byte[] document = TopologyDocument.WriteShared(next);
+        Assert.Equal(Shown(next), Shown(TopologyDocument.ReadShared(document)));
+        Assert.DoesNotContain("reassigned", Encoding.UTF8.GetString(TopologyDocument.WriteShared(Reassignments.Without(next, next.Terms.Reassigned))), StringComparison.Ordinal); // as versions before it wrote
+
+        static IEnumerable<string> Shown(ClusterTopology topology) => topology.Terms.Reassigned.Select(static each => $"{each.FromId}|{each.Since}|{string.Join(' ', each.Slots.Ranges().Select(static range => $"{range.First}-{range.Last}"))}");
+    }
+
+    [Theory]
+    [InlineData(7, true, true)]
+    [InlineData(8, true, false)]
+    [InlineData(7, false, false)]
+    public void A_slot_is_awaited_while_its_former_owner_serves_by_an_older_topology(int version, bool serves, bool waits)
+    {
+        SlotSet slots = SlotSet.Of([new SlotRange(0, 0)]);
+        NodeStatus Status(string id) => new() { Node = new ClusterNode(id) { ShardId = "" }, Incarnation = "", Version = version, Serves = serves };
+        Assert.Equal(!waits, Reassignments.HasEnded(new Reassignment(slots, 8, A), [Status(A)]));
+        Assert.Equal(!waits, Reassignments.HasEnded(new Reassignment(slots, 8, ""), [Status(B)]));
+        Assert.True(Reassignments.HasEnded(new Reassignment(slots, 8, A), [Status(B)]));
+    }
+
+    [Theory]
+    [InlineData("""{"since": 1, "from": "", "slots": []}""", "a slot that is reassigned")]
+    [InlineData("""{"since": 1, "from": "", "slots": [[1, 2], [2, 3]]}, {"since": 1, "from": "", "slots": [[3, 4]]}""", "a slot that is reassigned")]
+    [InlineData("""{"since": 1, "from": "x", "slots": [[1, 2]]}""", "is no id")]
+    [InlineData("""{"since": 1, "from": "", "slots": [[1, 16384]]}""", "is invalid")]
+    [InlineData("""{"since": 1, "from": "", "slots": [[1, 2]], "other": 1}""", "does not know")]
+    public void A_broken_note_of_a_slot_is_refused(string notes, string reason)
+    {
+        string document = Encoding.UTF8.GetString(TopologyDocument.WriteJson(Empty()));
+        Assert.Contains(reason, Assert.Throws<TopologyException>(() => TopologyDocument.ReadShared(Encoding.UTF8.GetBytes($"{document[..^1]},\"reassigned\":[{notes}]}}"))).Message, StringComparison.Ordinal);
     }
 
     [Theory]

@@ -6,6 +6,7 @@ using RedKite.Persistence.Files;
 using RedKite.Server.Cluster;
 using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
+using RedKite.Server.Sessions;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 
@@ -16,6 +17,7 @@ public sealed class AgreedServerTests : IDisposable
 {
     private const string Refusal = "ERR the topology in the cluster's store cannot be changed in a transaction or script";
     private static readonly string Primary = new('a', 40);
+    private static readonly string KeyOfFive = Enumerable.Range(0, int.MaxValue).Select(static i => i.ToString(CultureInfo.InvariantCulture)).First(static key => KeySlot.Of(Encoding.ASCII.GetBytes(key)) == 5);
 
     private readonly TemporaryFolder _folder = new();
     private readonly MemoryClusterData _data = new(TimeProvider.System);
@@ -151,70 +153,92 @@ public sealed class AgreedServerTests : IDisposable
         Assert.Equal("OK", (await changed).Text);
     }
 
+    // Nothing is served meanwhile, and so no link comes.
+    [Fact]
+    public async Task A_handover_to_a_replica_without_a_link_is_not_waited_for()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        server.Engine.Pause.Hold(PauseReason.Handover);
+        Assert.False(server.Parts.Replicas.ConfirmHandover(Primary, "life", static _ => { }, CancellationToken.None));
+        Assert.True(server.Engine.Pause.HoldsForServer);
+        server.Engine.Pause.Release(PauseReason.Handover);
+    }
+
+    // In two steps, whether its keys have come one by one or not: the former owner serves by what it has seen.
     [Theory]
-    [InlineData(false)]
-    [InlineData(true)]
-    public async Task A_slot_of_another_node_is_taken_from_it_before_this_one_has_it(bool comesKeyByKey)
+    [InlineData(false, "sees it")]
+    [InlineData(true, "sees it")]
+    [InlineData(true, "serves no more")]
+    [InlineData(false, "has ended")]
+    public async Task A_slot_of_another_node_is_served_when_that_does_not_serve_it_any_more(bool comesKeyByKey, string former)
     {
         await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
         long lease = await BesideOtherAsync(server);
         string id = server.Cluster!.State.SelfId;
+        Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "1").Text);
         if (comesKeyByKey) Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "5", "IMPORTING", Primary).Text);
         Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "5", "NODE", id), TestContext.Current.CancellationToken);
-        await UntilAsync(() => Shared.OwnerOf(5)?.Id != Primary);
-        Assert.Equal(comesKeyByKey ? id : null, Shared.OwnerOf(5)?.Id); // its former node sends those here whose keys it has not got
+        await UntilAsync(() => Shared.Terms.Reassigned.Length == 1 && server.Cluster.State.Topology.Version == Shared.Version);
+        Assert.Equal((id, Primary), (Shared.OwnerOf(5)!.Id, Shared.Terms.Reassigned[0].FromId));
+        Assert.Equal("MOVED 12182 127.0.0.1:1", server.Execute("GET", "foo").Text); // the cluster is not down meanwhile
+        await UntilAsync(() => server.Execute("GET", KeyOfFive).Text == "TRYAGAIN Another node may still serve the slot"); // it has waited before
         Assert.NotSame(changed, await Task.WhenAny(changed, Task.Delay(200, TestContext.Current.CancellationToken)));
-        Assert.Equal(comesKeyByKey ? id : null, Shared.OwnerOf(5)?.Id);
-        Report(lease, Shared.Version);
+        Assert.Equal([5], Shared.Terms.ReassignedSlots.Slots());
+        if (former == "sees it") Report(lease, Shared.Version);
+        else if (former == "has ended") _data.Revoke(lease);
+        else Report(lease, version: 0, serves: false);
         Assert.Equal("OK", (await changed).Text);
-        Assert.Equal(id, Shared.OwnerOf(5)?.Id);
+        Assert.Empty(Shared.Terms.Reassigned);
+        Assert.Equal(id, Shared.OwnerOf(5)!.Id);
+        Assert.Equal("OK", server.Execute("SET", KeyOfFive, "1").Text);
     }
 
-    // Without an owner of each slot the cluster is down, so a slot is taken when nothing but its owner is left to be waited for.
+    // A client of its own waits, up to cluster-move-pause-ms.
     [Fact]
-    public async Task A_slot_is_taken_when_all_nodes_have_seen_who_has_it()
+    public async Task A_command_on_a_slot_that_another_node_may_serve_waits_for_that()
     {
         await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
         long lease = await BesideOtherAsync(server);
-        Report(lease, version: 0);
-        long before = Shared.Version;
+        Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "600000").Text);
         Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "5", "NODE", server.Cluster!.State.SelfId), TestContext.Current.CancellationToken);
-        Assert.NotSame(changed, await Task.WhenAny(changed, Task.Delay(200, TestContext.Current.CancellationToken)));
-        Assert.Equal((before, Primary), (Shared.Version, Shared.OwnerOf(5)?.Id));
-        Assert.Equal("MOVED 12182 127.0.0.1:1", server.Execute("GET", "foo").Text);
+        await UntilAsync(() => server.Cluster!.State.Topology.Terms.Reassigned.Length == 1);
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.SendCommand($"SET {KeyOfFive} 1");
+        await UntilAsync(() => server.Engine.Clients.All.Any(static session => session.IsPaused));
         Report(lease, Shared.Version);
-        await UntilAsync(() => Shared.OwnerOf(5) is null);
-        Report(lease, Shared.Version);
+        client.Read().IsOk();
         Assert.Equal("OK", (await changed).Text);
     }
 
-    [Fact]
-    public async Task A_slot_that_was_taken_goes_back_when_the_change_fails()
+    // Nothing but its owner sees to that.
+    [Theory]
+    [InlineData("its former owner")]
+    [InlineData("any node")]
+    public async Task A_slot_is_served_although_the_command_that_has_given_it_is_gone(string from)
     {
-        var store = new ImpairedStore(() => new MemoryClusterStore(_data));
-        await using RedKiteServer server = await StartAsync(store);
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
         long lease = await BesideOtherAsync(server);
-        Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "5", "NODE", server.Cluster!.State.SelfId), TestContext.Current.CancellationToken);
-        await UntilAsync(() => Shared.OwnerOf(5) is null);
-        store.LosesNext = ImpairedStore.Loss.Request;
+        Commit(Reassignments.Note(from == "any node" ? Shared.WithOwner([5], null) : Shared, Shared.WithOwner([5], server.Cluster!.State.SelfId)));
+        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version && Status(server)?.Version == Shared.Version);
+        Assert.Equal([5], Shared.Terms.ReassignedSlots.Slots());
         Report(lease, Shared.Version);
-        Assert.True((await changed).IsError);
-        await UntilAsync(() => Shared.OwnerOf(5)?.Id == Primary);
+        await UntilAsync(() => Shared.Terms.Reassigned.IsEmpty);
+        await UntilAsync(() => server.Execute("SET", KeyOfFive, "1").Text == "OK");
     }
 
-    // The change that has taken it may have been another client's.
+    // What was taken from an owner that did not serve it yet may be served by any node.
     [Fact]
-    public async Task A_slot_without_an_owner_gets_one_when_no_node_serves_by_an_older_topology()
+    public async Task A_slot_without_an_owner_is_served_when_no_node_serves_by_an_older_topology()
     {
         await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
         long lease = await BesideOtherAsync(server, hasFive: false);
-        Report(lease, version: 0);
         Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "ADDSLOTS", "5"), TestContext.Current.CancellationToken);
+        await UntilAsync(() => Shared.OwnerOf(5) is not null && server.Cluster!.State.Topology.Version == Shared.Version);
         Assert.NotSame(changed, await Task.WhenAny(changed, Task.Delay(200, TestContext.Current.CancellationToken)));
-        Assert.Null(Shared.OwnerOf(5));
+        Assert.Equal("", Shared.Terms.Reassigned.Single().FromId);
         Report(lease, Shared.Version);
         Assert.Equal("OK", (await changed).Text);
-        Assert.Equal(server.Cluster!.State.SelfId, Shared.OwnerOf(5)?.Id);
+        Assert.Equal("OK", server.Execute("SET", KeyOfFive, "1").Text);
     }
 
     // What gives slots takes the lock of the node's state while commands wait.
@@ -263,7 +287,7 @@ public sealed class AgreedServerTests : IDisposable
         var store = new ImpairedStore(() => new MemoryClusterStore(_data));
         await using RedKiteServer server = await StartAsync(store);
         await BesideOtherAsync(server);
-        string id = server.Cluster!.State.SelfId, key = Enumerable.Range(0, int.MaxValue).Select(static i => i.ToString(CultureInfo.InvariantCulture)).First(static key => KeySlot.Of(Encoding.ASCII.GetBytes(key)) == 5);
+        string id = server.Cluster!.State.SelfId, key = KeyOfFive;
         Commit(Shared.WithOwner([5], id));
         await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version && Status(server)?.Version == Shared.Version);
         Assert.Equal("OK", server.Execute("SET", key, "1").Text);

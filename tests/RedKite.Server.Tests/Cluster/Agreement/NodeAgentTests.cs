@@ -221,6 +221,38 @@ public sealed class NodeAgentTests : IDisposable
         await EndAsync(running);
     }
 
+    // Otherwise the clients that waited would get errors. The store is not asked before they go on.
+    [Theory]
+    [InlineData(true)]
+    [InlineData(false)]
+    public async Task What_a_handover_has_held_is_served_when_the_role_stays(bool catchesUp)
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        Register(Other);
+        _node.CatchesUp = () => catchesUp || _node.Prepared == 1;
+        bool changes = catchesUp;
+        List<string> commits = [];
+        long version = 0;
+        _store.Committing = puts =>
+        {
+            if (_node.Prepared == 2 && _node.Ended.Count == 0) commits.Add(puts[0].Key);
+            if (!changes || puts[0] is not { Key: StoreKeys.Topology, Value: { } value } || TopologyDocument.ReadShared(value).Find(Id)!.IsPrimary) return;
+            changes = false;
+            ClusterTopology first = Shared().Topology;
+            Commit(first.WithTerms(first.Terms with { Removed = first.Terms.Removed.Add(new string('e', 40)) }).WithVersion(version = first.Version + 1));
+        };
+        ClusterTopology now = Shared().Topology;
+        Commit(now.WithTerms(Shard, now.Terms.Of(Shard) with { HandoverTo = Other }).WithVersion(now.Version + 1));
+        await UntilAsync(() => _node.Ended.Count > 0);
+        Assert.Equal((true, catchesUp ? version : now.Version + 1), _node.Ended[0]);
+        Assert.Equal(catchesUp ? [StoreKeys.Topology] : [], commits);
+        if (catchesUp) await UntilAsync(() => _node.Topology.Find(Id) is { IsPrimary: false }); // it is tried again
+        else await UntilAsync(() => Shared().Topology.Terms.Of(Shard).HandoverTo.Length == 0);
+        await EndAsync(running);
+    }
+
     // Another node that takes slots from this one waits for it only if it is said to serve.
     [Theory]
     [InlineData(false)]
@@ -399,9 +431,12 @@ public sealed class NodeAgentTests : IDisposable
             return Task.FromResult(CatchesUp());
         }
 
-        public void EndHandover()
-        {
-        }
+        public Task<bool> ConfirmHandover(ClusterNode replica, string incarnation, CancellationToken cancellation) => PrepareHandover(replica, incarnation, cancellation);
+
+        /// <summary>Whether it served when what waited went on, and by which version.</summary>
+        internal List<(bool Serves, long Version)> Ended { get; } = [];
+
+        public void EndHandover() => Ended.Add((Serves, Topology.Version));
 
         public void Log(AgreementEvent what, string text) => Logged.Add(text);
     }
