@@ -42,7 +42,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
             FailReceptions(next);
             SlotSet gone = SlotSet.Of(slot => old is not null && Had(old, slot) && IsElsewhere(next, slot));
             _removed = _removed.With(gone).Without(SlotSet.Of(slot => !IsElsewhere(next, slot)));
-            _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self || next.Importing.ContainsKey(slot)));
+            _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self));
             if (next.Primary != SlotRouting.NoNode) _removed = _received = SlotSet.Empty;
             else if (old is { Primary: not SlotRouting.NoNode }) _removed = _removed.With(Foreign(next));
             _elsewhere = next.Primary == SlotRouting.NoNode ? SlotSet.Empty : SlotSet.Of(slot => next.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner != next.Primary && owner != next.Self);

@@ -252,7 +252,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         }
 
         bool isMigrating = routing.Migrating.ContainsKey(keys.Slot), isImporting = !isMigrating && routing.Importing.ContainsKey(keys.Slot);
-        if ((isMigrating || isImporting) && executesMigrate) return Verdict.Executes;
+        if ((isMigrating || isImporting) && executesMigrate && !routing.IsHeld(keys.Slot)) return Verdict.Executes;
         if (isMigrating && keys.UseOtherDatabase) return Verdict.IsUnstable;
         if (isMigrating && keys.HasMissing) return keys.HasPresent ? Verdict.IsUnstable : Verdict.Asks;
         if (isImporting && ((cmd.Session.Attention & SessionAttention.Asks) != 0 || command.Is(CommandFlags.Asking)))

@@ -129,6 +129,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
 
     private void Establish()
     {
+        CheckOwner(); // behind the move's beginning, which SETSLOT looks at
         long startMs = _core.Clock.SteadyMs;
         while (true)
         {
@@ -372,6 +373,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             if (_ownership.OwnerOf(slot) != move.SourceId) throw new IOException("the source does not own the slots any more");
         }
 
+        if (service.FaultOfStates(move.Slots) is { } fault) throw new IOException(fault);
         _checked = routing;
     }
 

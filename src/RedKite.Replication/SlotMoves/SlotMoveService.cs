@@ -85,6 +85,13 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     /// <summary>Whether a slot is about to leave this node.</summary>
     internal SlotMove? ExportOf(int slot) => Array.Find(Moves, move => !move.HasEnded && move.IsExport && move.Slots.Contains(slot));
 
+    /// <summary>Whether a slot leaves this node as a whole, or comes to it, or may have left.</summary>
+    internal bool IsMoving(int slot) => Array.Exists(Moves, move => !move.HasEnded && move.Slots.Contains(slot));
+
+    /// <summary>Why slots may not move as a whole now, as the error of a reply: some of them move key by key. Their keys are on two nodes. Null: none does.</summary>
+    internal string? FaultOfStates(SlotSet slots) =>
+        parts.Core.Routing.Value is { } routing && slots.Slots().Any(routing.IsMoving) ? "ERR all slot states must be STABLE to start a slot migration task." : null;
+
     /// <summary>Begins moves from this node; they run one after the other.</summary>
     internal void Export(params ReadOnlySpan<SlotMove> moves)
     {
@@ -111,6 +118,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     {
         long nowMs = parts.Core.Clock.NowMs;
         if (!parts.Ownership.IsPrimary) return "ERR a replica receives no slots";
+        if (FaultOfStates(reception.Slots) is { } fault) return fault;
         foreach (int slot in reception.Slots.Slots())
         {
             if (parts.Ownership.OwnerOf(slot) != reception.SourceId) return parts.Ownership.HasStore ? "TRYAGAIN the source is not the owner of the slots here yet" : "ERR the source is not the owner of the slots here: give both nodes the same topology first";
