@@ -332,7 +332,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
                 }
             }
 
-            new SlotExport(this, next).Run();
+            Run(next);
             ResolveSoon();
             if (!next.HasEnded) continue; // in doubt
             if (next.State == SlotMoveState.Completed) Completed++;
@@ -341,8 +341,38 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         }
     }
 
+    // Whatever ends it, the next one begins.
+    private void Run(SlotMove move)
+    {
+        try
+        {
+            new SlotExport(this, move).Run();
+        }
+#pragma warning disable CA1031 // The moves behind it would wait without end.
+        catch (Exception failure)
+#pragma warning restore CA1031
+        {
+            if (failure is not InsufficientMemoryException) parts.Core.Log.Warning(LogEvents.SlotsMoved, $"A bug: a move of slots has failed. {failure}");
+            if (!IsInDoubt(move)) move.End(SlotMoveState.Failed, failure.Message, parts.Core.Clock.NowMs);
+        }
+    }
+
+    // Whatever ends it, the next tick begins again.
     private void Resolve()
     {
+        try
+        {
+            ResolveAll();
+        }
+        finally
+        {
+            lock (_lock) _isResolving = false;
+        }
+    }
+
+    private void ResolveAll()
+    {
+        string? logged = null;
         while (!_stopping.IsCancellationRequested)
         {
             SlotMove[] moves = Array.FindAll(Moves, IsInDoubt); // before the slots: those of a move that is among them are in doubt by then
@@ -361,7 +391,8 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
                 {
                     if (parts.Ownership.Resolve(slots, id, areGiven) is { } refusal)
                     {
-                        parts.Core.Log.Warning(LogEvents.SlotsMoved, $"The slots that may have been given to node {id} {(areGiven ? "were" : "were not")}. They are refused until that is written: {refusal}");
+                        if (refusal != logged) parts.Core.Log.Warning(LogEvents.SlotsMoved, $"The slots that may have been given to node {id} {(areGiven ? "were" : "were not")}. They are refused until that is written: {refusal}");
+                        logged = refusal;
                         _stopping.Token.WaitHandle.WaitOne(RetryMs);
                         continue;
                     }
@@ -375,13 +406,11 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
             }
             catch (IOException)
             {
-                // It is asked again.
+                Step("unanswered"); // it is asked again
             }
 
             _stopping.Token.WaitHandle.WaitOne(RetryMs);
         }
-
-        lock (_lock) _isResolving = false;
     }
 
     // With a store, the thread of the move waits for what becomes of it.

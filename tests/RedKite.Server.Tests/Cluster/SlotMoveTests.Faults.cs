@@ -128,10 +128,47 @@ public sealed partial class SlotMoveTests
         Assert.True(SpinWait.SpinUntil(() => move.HasEnded && pair.LogOfA.Any(IsOfTheEnd), WaitMs));
         Assert.Equal("value", pair.A.Execute("GET", "string").Text);
         Assert.Single(pair.LogOfA, IsOfTheEnd);
+        Assert.Single(pair.LogOfA, static line => line.Contains("They are refused until that is written", StringComparison.Ordinal));
 
         static bool IsOfTheEnd(string line) => line.Contains("they are served here", StringComparison.Ordinal);
     }
 
+    // As when certificates are renewed: for a moment they do not fit.
+    [Fact]
+    public async Task A_broken_key_file_ends_one_move_and_no_other()
+    {
+        using var certificates = new TestCertificates();
+        await using Pair pair = await StartAsync(tls: FilesOf(certificates));
+        string key = certificates.PathOf("server.key"), whole = await File.ReadAllTextAsync(key, TestContext.Current.CancellationToken);
+        await File.WriteAllTextAsync(key, "broken", TestContext.Current.CancellationToken);
+        SlotMove move = pair.MoveToEnd(first: "0", last: "10");
+        Assert.Equal(SlotMoveState.Failed, move.State);
+        Assert.Contains("TLS cannot be used", move.Message, StringComparison.Ordinal);
+        Assert.Equal(SlotMoveState.Failed, pair.MoveToEnd(first: "0", last: "10").State);
+        await File.WriteAllTextAsync(key, whole, TestContext.Current.CancellationToken);
+        Assert.Equal("", pair.MoveToEnd(first: "0", last: "10").Message);
+    }
+
+    [Fact]
+    public async Task A_doubt_is_asked_about_again_behind_a_broken_key_file()
+    {
+        using var certificates = new TestCertificates();
+        await using Pair pair = await StartAsync(tls: FilesOf(certificates));
+        string key = certificates.PathOf("server.key"), whole = await File.ReadAllTextAsync(key, TestContext.Current.CancellationToken);
+        using var failed = new CountdownEvent(2);
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name == "unanswered" && !failed.IsSet) failed.Signal();
+            if (name != "asking") return;
+            File.WriteAllText(key, "broken");
+            foreach (SlotMove move in pair.MovesOfA.Moves) move.Stop("the connection ends");
+        });
+        SlotMove move = pair.MoveToEnd(final: false, first: "0", last: "10");
+        Assert.True(failed.Wait(WaitMs, TestContext.Current.CancellationToken));
+        Assert.Equal(SlotMoveState.InDoubt, move.State);
+        await File.WriteAllTextAsync(key, whole, TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => move.HasEnded, WaitMs));
+    }
     // Such as a script that only reads, which began when the slots were held already.
     [Fact]
     public async Task Writes_go_on_behind_a_move_although_a_command_holds_a_stripe()
@@ -169,5 +206,11 @@ public sealed partial class SlotMoveTests
         reader.Join();
         Assert.True(SpinWait.SpinUntil(() => pair.MovesOfA.Active == 0, WaitMs));
         Assert.Equal(SlotMoveState.Completed, pair.MovesOfA.Moves[0].State);
+    }
+
+    private static string[] FilesOf(TestCertificates certificates)
+    {
+        certificates.Issue("server").Dispose();
+        return ["tls-cert-file", certificates.PathOf("server.crt"), "tls-key-file", certificates.PathOf("server.key"), "tls-ca-cert-file", certificates.PathOf("authority.crt")];
     }
 }

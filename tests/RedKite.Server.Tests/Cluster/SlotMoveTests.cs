@@ -539,9 +539,9 @@ public sealed partial class SlotMoveTests : IDisposable
 
     private static long Held(RedKiteServer server) => server.Engine.Keyspace.Databases[0].Count;
 
-    private async Task<Pair> StartAsync(bool appendOnly = false, string stripes = "64", FaultyFiles? filesOfA = null)
+    private async Task<Pair> StartAsync(bool appendOnly = false, string stripes = "64", FaultyFiles? filesOfA = null, string[]? tls = null)
     {
-        var pair = new Pair(_folder, appendOnly, stripes) { A = null!, B = null!, FilesOfA = filesOfA };
+        var pair = new Pair(_folder, appendOnly, stripes) { A = null!, B = null!, FilesOfA = filesOfA, Tls = tls };
         await pair.StartAsync();
         return pair;
     }
@@ -557,6 +557,9 @@ public sealed partial class SlotMoveTests : IDisposable
 
         internal FaultyFiles? FilesOfA { get; init; }
 
+        /// <summary>Settings of certificates, by which the nodes reach each other; null: without.</summary>
+        internal string[]? Tls { get; init; }
+
         internal ConcurrentQueue<string> LogOfA { get; } = new();
 
         internal SlotMoveService MovesOfA => A.Parts.SlotMoves()!;
@@ -566,9 +569,11 @@ public sealed partial class SlotMoveTests : IDisposable
             A = await StartAsync("a", 0);
             B = await StartAsync("b", 0);
             (_portA, _portB) = (A.Port, B.Port);
-            string list = $"{A.Cluster!.SelfId} 127.0.0.1 {_portA} master - 0-16383\n{B.Cluster!.SelfId} 127.0.0.1 {_portB} master -";
+            string list = $"{A.Cluster!.SelfId} 127.0.0.1 {PortOf(A)} master - 0-16383\n{B.Cluster!.SelfId} 127.0.0.1 {PortOf(B)} master -";
             foreach (RedKiteServer server in (RedKiteServer[])[A, B]) Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", list, "1").Text);
         }
+
+        private int PortOf(RedKiteServer server) => Tls is null ? server.Port : int.Parse(server.Execute("CONFIG", "GET", "tls-port").Items[1].Text!, CultureInfo.InvariantCulture);
 
         internal void SetNodes(int version, RedKiteServer[] nodes, string slotsOfA, string slotsOfB)
         {
@@ -618,6 +623,8 @@ public sealed partial class SlotMoveTests : IDisposable
             files?.CreateFolder(path);
             var options = new RedKiteOptions { Port = port, Files = files, Log = name == "a" ? entry => LogOfA.Enqueue(entry.Message) : null };
             foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", path), ("loops", "2"), ("save", ""), ("repl-diskless-sync-delay", "0"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("cluster-move-pause-ms", "30000"), ("appendonly", appendOnly ? "yes" : "no"), ("stripes", stripes)]) options.Settings[setting] = value;
+            if (Tls is not null) (options.Settings["tls-port"], options.Settings["tls-replication"]) = (LoopbackPort.Next().ToString(CultureInfo.InvariantCulture), "yes");
+            for (int i = 0; i < Tls?.Length; i += 2) options.Settings[Tls[i]] = Tls[i + 1];
             return await RedKiteServer.StartAsync(options);
         }
     }
