@@ -46,7 +46,8 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     internal string? RefusalWithLocks(scoped in CommandContext cmd, Command command)
     {
         SlotRouting? routing = Routing;
-        if (routing is null || (routing == _used && !_isMoving)) return null;
+        bool isReceived = (cmd.Session.Attention & SessionAttention.ReceivesSlots) != 0; // its end is no other routing
+        if (routing is null || (routing == _used && !_isMoving && !isReceived)) return null;
         string? refusal = TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
         if (refusal is null) _used = routing;
         return refusal;

@@ -68,6 +68,26 @@ public sealed class SlotReceptionTests : IDisposable
         Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "12182", "IMPORTING", Other).Text);
     }
 
+    // It was admitted before the reception ended, which no routing says.
+    [Fact]
+    public async Task A_command_that_waits_for_its_stripe_is_not_executed_behind_the_end_of_its_reception()
+    {
+        await using RedKiteServer server = await StartAsync();
+        using RespConnection source = Receive(server);
+        Keyspace keyspace = server.Engine.Keyspace;
+        int stripe = KeySlot.Of("foo"u8) % keyspace.Stripes.Length;
+        using (LockScope locked = keyspace.Lock(StripeSet.Of(stripe)))
+        {
+            source.SendCommand("SADD foo 1");
+            Assert.True(SpinWait.SpinUntil(() => keyspace.Stripes[stripe].LockParked > 0, WaitMs));
+            Assert.Equal(1, server.Parts.SlotMoves()!.Cancel(static _ => true));
+        }
+
+        AssertIsRefused(source.Read);
+        Assert.True(SpinWait.SpinUntil(() => server.Parts.SlotMoves()!.Active == 0, WaitMs));
+        Assert.Equal(0, Held(server));
+    }
+
     [Fact]
     public async Task What_the_source_has_sent_is_not_executed_behind_what_clients_write()
     {
