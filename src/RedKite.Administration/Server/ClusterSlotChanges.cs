@@ -325,7 +325,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         if (!cmd.Environment.TryEnterStripe(stripe)) return false;
         try
         {
-            keys = SlotMemory.CountKeys(cmd.Keyspace, slot);
+            foreach (Database database in cmd.Keyspace.Databases) keys += database.CountOfSlot(slot); // hidden ones of a slot in doubt, too
             return true;
         }
         finally

@@ -29,6 +29,7 @@ public sealed partial class SlotMoveTests : IDisposable
         Assert.True(before.Count > 15);
         pair.Move();
         Assert.Equal(0, pair.A.Execute("DBSIZE").Integer);
+        Assert.Empty(pair.A.Execute("TS.MRANGE", "-", "+", "FILTER", "room=study").Items);
         Assert.StartsWith("MOVED ", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
         Assert.Equal(before, DigestsOf(pair.B));
         Assert.True(pair.B.Execute("PTTL", "expiring").Integer > 1000);
@@ -203,6 +204,7 @@ public sealed partial class SlotMoveTests : IDisposable
         await using Pair pair = await StartAsync();
         Fill(pair.A);
         pair.A.Execute("CONFIG", "SET", "cluster-move-pause-ms", "1000");
+        Assert.False(pair.A.Execute("TS.ADD", "series", "1", "1", "LABELS", "room", "study").IsError);
         using RespConnection pops = RespConnection.Connect(pair.A.Port), claims = RespConnection.Connect(pair.A.Port);
         pops.SendCommand("BLPOP nothing 0");
         pair.A.Execute("XREADGROUP", "GROUP", "group", "me", "STREAMS", "stream", ">");
@@ -226,11 +228,16 @@ public sealed partial class SlotMoveTests : IDisposable
         });
         SlotMove move = pair.MoveToEnd(final: false);
         Assert.Equal(SlotMoveState.InDoubt, move.State);
+        Assert.Empty(pair.A.Execute("KEYS", "*").Items); // the destination's clients may have changed them
+        Assert.Equal(0, pair.A.Execute("DBSIZE").Integer);
+        Assert.Empty(pair.A.Execute("TS.MRANGE", "-", "+", "FILTER", "room=study").Items);
+        Assert.StartsWith("ERR Can't assign hashslot", pair.A.Execute("CLUSTER", "SETSLOT", KeySlot.Of("string"u8).ToString(CultureInfo.InvariantCulture), "NODE", pair.B.Cluster!.SelfId).Text, StringComparison.Ordinal);
         pops.Read().IsError("CLUSTERDOWN Hash slot not served");
         claims.Read().IsError("CLUSTERDOWN Hash slot not served");
         pops.Run("FUNCTION FLUSH").IsOk(); // it writes, and waits for nothing
         answers.Set();
         Assert.True(SpinWait.SpinUntil(() => move.HasEnded, WaitMs));
+        if (move.State == SlotMoveState.Failed) Assert.NotEqual(0, pair.A.Execute("DBSIZE").Integer);
     }
 
     // Time alone serves it: no command was admitted by its slot.
