@@ -169,6 +169,21 @@ public sealed partial class SlotMoveTests
         await File.WriteAllTextAsync(key, whole, TestContext.Current.CancellationToken);
         Assert.True(SpinWait.SpinUntil(() => move.HasEnded, WaitMs));
     }
+
+    // The file is from before the move.
+    [Fact]
+    public async Task Keys_of_slots_that_have_left_are_removed_when_they_are_loaded_again()
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        Assert.Equal("OK", pair.A.Execute("SAVE").Text);
+        pair.Move();
+        Assert.True(SpinWait.SpinUntil(() => Held(pair.A) == 0 && pair.A.Engine.Keyspace.HiddenSlots is null, WaitMs));
+        Assert.Equal("OK", pair.A.Execute("DEBUG", "RELOAD", "NOSAVE").Text);
+        Assert.Equal(0, pair.A.Execute("DBSIZE").Integer);
+        Assert.True(SpinWait.SpinUntil(() => Held(pair.A) == 0, WaitMs));
+    }
+
     // Such as a script that only reads, which began when the slots were held already.
     [Fact]
     public async Task Writes_go_on_behind_a_move_although_a_command_holds_a_stripe()
