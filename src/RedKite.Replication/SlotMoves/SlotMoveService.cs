@@ -269,7 +269,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         NoteReceived(reception, isTaken: true);
     }
 
-    private bool IsOwner(SlotSet slots) => parts.Core.Routing.Value is { } routing && slots.Slots().Any(slot => routing.Self >= 0 && routing.OwnerOf(slot) == routing.Self);
+    private bool IsOwner(SlotSet slots) => parts.Core.Routing.Value is { } routing && slots.Slots().All(slot => routing.Self >= 0 && routing.OwnerOf(slot) == routing.Self);
 
     /// <summary>Ends receptions that cannot come to an end any more, and asks what is in doubt. Every now and then.</summary>
     internal void Tick()
