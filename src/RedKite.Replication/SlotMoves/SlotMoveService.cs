@@ -275,16 +275,18 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     internal void Tick()
     {
         ResolveSoon();
-        if (!parts.Ownership.HasStore) return;
         SlotReception[] all;
         lock (_lock) all = [.. _receptions];
         foreach (SlotReception reception in all)
         {
-            if (reception.Failure is not null || IsOwner(reception.Slots)) continue;
             if (!parts.Ownership.IsPrimary) reception.End("the destination is no primary any more");
             else if (!reception.Slots.Slots().All(slot => parts.Ownership.OwnerOf(slot) == reception.SourceId)) reception.End("the source does not own the slots any more");
+            else if (reception.IsReceiving && IsSilent(reception)) reception.End("the source has sent nothing for too long");
         }
     }
+
+    private bool IsSilent(SlotReception reception) =>
+        parts.Core.Clients.All.FirstOrDefault(session => session.Reception == reception) is { } source && parts.Core.Clock.SteadyMs - source.Counts.LastInteractionMs > SlotMoveLimits.SilenceMsMax;
 
     /// <summary>Asks whether slots were given, until that is known: at the start, and when a destination has not answered.</summary>
     internal void ResolveSoon()

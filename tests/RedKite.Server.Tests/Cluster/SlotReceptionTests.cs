@@ -88,6 +88,37 @@ public sealed class SlotReceptionTests : IDisposable
         Assert.Equal(0, Held(server));
     }
 
+    // Its source stands still, or is cut off: no other move could begin.
+    [Fact]
+    public async Task A_reception_ends_when_its_source_has_the_slots_no_more_although_it_has_failed()
+    {
+        await using RedKiteServer server = await StartAsync();
+        using RespConnection source = Receive(server);
+        source.Run("SET foo 1").IsOk();
+        SetNodes(server, 2, $"{server.Cluster!.SelfId} 127.0.0.1 7001 master -\n{Other} 127.0.0.1 7002 master - 0-10\n{new string('c', 40)} 127.0.0.1 7003 master - 11-16383");
+        Assert.Equal("OK", server.Execute("FLUSHALL").Text);
+        Assert.True(SpinWait.SpinUntil(() => server.Parts.SlotMoves()!.Active == 0, WaitMs));
+        using RespConnection another = RespConnection.Connect(server.Port);
+        another.Run($"CLUSTER SYNCSLOTS ESTABLISH {new string('2', 40)} {Other} 0 10").IsOk();
+    }
+
+    // It stands still.
+    [Fact]
+    public async Task A_reception_ends_when_its_source_is_silent()
+    {
+        var clock = new ManualClock();
+        await using RedKiteServer server = await StartAsync(clock);
+        using RespConnection source = Receive(server);
+        source.Run("SET foo 1").IsOk();
+        clock.Advance(SlotMoveLimits.SilenceMsMax);
+        server.Parts.SlotMoves()!.Tick();
+        Assert.Equal(1, server.Parts.SlotMoves()!.Active);
+        clock.Advance(1);
+        server.Parts.SlotMoves()!.Tick();
+        Assert.Equal(0, server.Parts.SlotMoves()!.Active);
+        Assert.Equal("the source has sent nothing for too long", server.Parts.SlotMoves()!.Moves[0].Message);
+    }
+
     [Fact]
     public async Task What_the_source_has_sent_is_not_executed_behind_what_clients_write()
     {
