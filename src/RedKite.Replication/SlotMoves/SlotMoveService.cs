@@ -426,9 +426,11 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         Log(move);
     }
 
-    /// <summary>Lets the commands end that began by an older routing, and sends what waits for slots of others there.</summary>
+    /// <summary>Sends what waits for slots of others there, and lets the commands end that began by an older routing: what they have had wait is sent there, too.</summary>
     internal void Barrier()
     {
+        parts.SlotsMoved();
+
         // One at a time: a command that holds one for long keeps no other one from clients.
         foreach (Stripe stripe in parts.Core.Keyspace.Stripes)
         {

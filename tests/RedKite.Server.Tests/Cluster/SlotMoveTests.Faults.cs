@@ -190,7 +190,10 @@ public sealed partial class SlotMoveTests
     {
         await using Pair pair = await StartAsync();
         Fill(pair.A);
-        using RespConnection client = RespConnection.Connect(pair.A.Port);
+        using RespConnection client = RespConnection.Connect(pair.A.Port), blocked = RespConnection.Connect(pair.A.Port);
+        string moved = Enumerable.Range(0, int.MaxValue).Select(static i => $"nothing{i}").First(static key => KeySlot.Of(System.Text.Encoding.ASCII.GetBytes(key)) is <= 100 and var slot && slot % 64 != 5);
+        blocked.SendCommand($"BLPOP {moved} 0");
+        Assert.True(SpinWait.SpinUntil(() => pair.A.Engine.Blocked.Count == 1, WaitMs));
         using var isLocked = new ManualResetEventSlim();
         using var ends = new ManualResetEventSlim();
         string key = Enumerable.Range(0, 1000).Select(static i => $"key{i}").First(static key => KeySlot.Of(System.Text.Encoding.ASCII.GetBytes(key)) is > 100 and var slot && slot % 64 != 5);
@@ -212,6 +215,7 @@ public sealed partial class SlotMoveTests
         try
         {
             client.Read().IsOk();
+            Assert.StartsWith("MOVED", blocked.Read().Text, StringComparison.Ordinal);
         }
         finally
         {
