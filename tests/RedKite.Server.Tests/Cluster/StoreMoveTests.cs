@@ -235,13 +235,16 @@ public sealed class StoreMoveTests
         RedKiteTestNode a = cluster.PrimaryOf(KeyIn(0, 1)), b = cluster.PrimaryOf(KeyIn(8192, 8193));
         int begun = 0;
         bool harmed = false;
+        using var hasBegun = new ManualResetEventSlim(); // the request is answered: a reply behind the lease's end would be none
         a.Server.Parts.SlotMoves()!.WatchSteps(name =>
         {
             if (name != step || begun++ > 0) return;
+            hasBegun.Wait(WaitMs);
             harm(a, b).Wait(WaitMs);
             Volatile.Write(ref harmed, true);
         });
         Task moving = cluster.MoveAsync(0..8192, a, b);
+        hasBegun.Set();
         Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref harmed) || (moving.IsCompleted && begun == 0), WaitMs));
         await cluster.UntilServedAsync();
         await heal(a, b);
