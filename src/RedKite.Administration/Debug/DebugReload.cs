@@ -107,8 +107,8 @@ internal sealed class DebugReload(ServerParts parts)
         cmd.Reply.Ok();
     }
 
-    // Observers of values are not told of each key.
-    private static void Replacing(scoped in CommandContext cmd, Action load)
+    // Observers of values are not told of each key. What is loaded may be from before slots have left, also if it is not whole.
+    private void Replacing(scoped in CommandContext cmd, Action load)
     {
         cmd.Recording.Values.BeginReplacing();
         try
@@ -118,6 +118,7 @@ internal sealed class DebugReload(ServerParts parts)
         finally
         {
             cmd.Recording.Values.EndReplacing();
+            parts.Core.Routing.Hidden.RemoveForeign();
         }
     }
 

@@ -48,7 +48,7 @@ internal sealed class ClusterCommands
         if (cluster is null) return;
         _replies = new ClusterReplies(cluster, replication, moves!);
         _changes = new ClusterChanges(cluster, host);
-        _slots = new ClusterSlotChanges(cluster, host);
+        _slots = new ClusterSlotChanges(cluster, host, moves!);
         _moves = new SlotMoveCommands(moves!, cluster, host);
         _statistics = new ClusterSlotStatistics(cluster, metrics);
         _keys = new SlotKeyCommands(cluster, replication);

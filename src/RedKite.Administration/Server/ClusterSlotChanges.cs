@@ -3,12 +3,13 @@ using System.Text;
 using RedKite.Protocol;
 using RedKite.Server.Cluster;
 using RedKite.Server.Model;
+using RedKite.Server.SlotMoves;
 using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Server;
 
 /// <summary>The subcommands of CLUSTER on slots: who has them, which move key by key, and which keys they have here.</summary>
-internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost host)
+internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost host, Func<SlotMoveService> moves)
 {
     private const string InvalidSlot = "ERR Invalid or out of range slot";
 
@@ -66,8 +67,8 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         string id = hasNode ? cmd.Text(4) : "", shown = hasNode ? cmd.ShownText(4) : "";
         string? refusal;
         Func<string?>? rest = null;
-        if (hasNode && cmd.Is(3, "MIGRATING"u8)) refusal = cluster.ChangeHere(state => Migrate(state, slot, id, shown));
-        else if (hasNode && cmd.Is(3, "IMPORTING"u8)) refusal = cluster.ChangeHere(state => Import(state, slot, id, shown));
+        if (hasNode && cmd.Is(3, "MIGRATING"u8)) refusal = ChangeUnlessMoving(slot, state => Migrate(state, slot, id, shown));
+        else if (hasNode && cmd.Is(3, "IMPORTING"u8)) refusal = ChangeUnlessMoving(slot, state => Import(state, slot, id, shown));
         else if (cmd.Count == 4 && cmd.Is(3, "STABLE"u8)) refusal = cluster.ChangeHere(state => (state.WithMigrating(slot, null).WithImporting(slot, null), null));
         else if (hasNode && cmd.Is(3, "NODE"u8))
         {
@@ -227,6 +228,17 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         return string.Create(CultureInfo.InvariantCulture, $"ERR Slot {slot} is already {(adds ? "busy" : "unassigned")}");
     }
 
+    // A slot moves as a whole or key by key. A move looks at the slot's state behind its own beginning, so one that has begun in between is seen here or does not go on.
+    private string? ChangeUnlessMoving(int slot, Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
+    {
+        string refusal = string.Create(CultureInfo.InvariantCulture, $"ERR Slot {slot} is moving as a whole, and does not move key by key until that has ended");
+        if (cluster.ChangeHere(state => IsMoving(state) ? (null, refusal) : change(state)) is { } fault) return fault;
+        if (!IsMoving(cluster.State)) return null;
+        return cluster.ChangeHere(state => (state.WithMigrating(slot, null).WithImporting(slot, null), null)) ?? refusal;
+
+        bool IsMoving(ClusterState state) => moves().IsMoving(slot) || state.Giving.ContainsKey(slot);
+    }
+
     private static (ClusterState? Next, string? Refusal) Migrate(ClusterState state, int slot, string id, string shown)
     {
         if (state.Topology.OwnerOf(slot)?.Id != state.SelfId) return (null, string.Create(CultureInfo.InvariantCulture, $"ERR I'm not the owner of hash slot {slot}"));
@@ -313,7 +325,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         if (!cmd.Environment.TryEnterStripe(stripe)) return false;
         try
         {
-            keys = SlotMemory.CountKeys(cmd.Keyspace, slot);
+            foreach (Database database in cmd.Keyspace.Databases) keys += database.CountOfSlot(slot); // hidden ones of a slot in doubt, too
             return true;
         }
         finally

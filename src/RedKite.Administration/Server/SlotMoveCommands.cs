@@ -190,6 +190,12 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
             return;
         }
 
+        if (service().FaultOfStates(slots) is { } moving)
+        {
+            cmd.Reply.Error(moving);
+            return;
+        }
+
         var move = new SlotMove(SlotMoveService.NewId(), isExport: false, slots, source!, cluster.SelfId, cmd.NowMs);
         service().Import(move);
         cmd.Reply.Bulk(move.Id);
@@ -362,7 +368,7 @@ internal sealed class SlotMoveCommands(Func<SlotMoveService> service, IClusterOw
             if (service().ExportOf(slot) is not null) return string.Create(CultureInfo.InvariantCulture, $"ERR I am already migrating slot {slot}.");
         }
 
-        return null;
+        return service().FaultOfStates(slots);
     }
 
     private static bool TryRangesOrReply(scoped in CommandContext cmd, int start, out SlotSet slots)

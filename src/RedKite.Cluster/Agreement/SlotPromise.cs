@@ -17,7 +17,7 @@ internal static class SlotPromise
     internal static async Task<long> Make(IClusterStore store, string moveId, string nodeId, long lease, CancellationToken cancellation) =>
         await store.TryCommit([StoreCondition.Absent(StoreKeys.Import(moveId))], [new StorePut(StoreKeys.Import(moveId), Encoding.ASCII.GetBytes(nodeId), lease)], cancellation) ?? throw new StoreException("the move has been promised before");
 
-    /// <summary>Takes a promise back, as often as it takes to hear that it is gone.</summary>
+    /// <summary>Takes a promise back, as often as it takes to hear that it is gone, and which topology is behind that.</summary>
     /// <returns>The topology that was read behind that.</returns>
     internal static async Task<SharedTopology?> Withdraw(IClusterStore store, string moveId, TimeProvider time, CancellationToken cancellation)
     {
@@ -28,7 +28,7 @@ internal static class SlotPromise
                 await store.TryCommit([], [new StorePut(StoreKeys.Import(moveId), Value: null)], cancellation);
                 return await SharedTopology.Read(store, cancellation);
             }
-            catch (StoreException)
+            catch (Exception failure) when (failure is StoreException or TopologyException)
             {
                 await Wake.Delay(time, Retry, cancellation);
             }

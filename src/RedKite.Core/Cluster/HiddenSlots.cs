@@ -19,6 +19,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
     private readonly List<SlotReception> _receptions = [];
     private SlotSet _received = SlotSet.Empty; // not those that clients use since
     private SlotSet _elsewhere = SlotSet.Empty; // on a replica
+    private SlotSet _doubtful = SlotSet.Empty; // another node may have them, and its clients may have changed their keys
     private SlotRouting? _routing;
     private SlotRemovals _removals;
 
@@ -38,14 +39,15 @@ internal sealed class HiddenSlots(Keyspace keyspace)
         {
             SlotRouting? old = _routing;
             _routing = next;
-            if (old is not null && next.HasOwnersOf(old)) return; // slots are held, or no more
+            if (old is not null && next.HasOwnersOf(old) && next.Doubtful == old.Doubtful) return; // slots are held, or no more
             FailReceptions(next);
             SlotSet gone = SlotSet.Of(slot => old is not null && Had(old, slot) && IsElsewhere(next, slot));
             _removed = _removed.With(gone).Without(SlotSet.Of(slot => !IsElsewhere(next, slot)));
-            _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self || next.Importing.ContainsKey(slot)));
+            _received = _received.Without(SlotSet.Of(slot => next.OwnerOf(slot) == next.Self));
             if (next.Primary != SlotRouting.NoNode) _removed = _received = SlotSet.Empty;
             else if (old is { Primary: not SlotRouting.NoNode }) _removed = _removed.With(Foreign(next));
             _elsewhere = next.Primary == SlotRouting.NoNode ? SlotSet.Empty : SlotSet.Of(slot => next.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner != next.Primary && owner != next.Self);
+            _doubtful = next.Doubtful ?? SlotSet.Empty;
             Apply();
         }
     }
@@ -159,7 +161,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
             else _removals.Canceled++;
         }
 
-        SlotSet hidden = _removed.With(_received).With(_elsewhere);
+        SlotSet hidden = _removed.With(_received).With(_elsewhere).With(_doubtful);
         keyspace.RemovedSlots = _removed.IsEmpty ? null : _removed;
         keyspace.HiddenSlots = hidden.IsEmpty ? null : hidden;
     }

@@ -33,6 +33,9 @@ internal sealed class SlotReception(string id, string sourceId, SlotSet slots, C
     /// <summary>Why the slots cannot be taken; null: they can.</summary>
     internal string? Failure => Volatile.Read(ref _failure);
 
+    /// <summary>Whether it has neither ended nor are its slots taken, or about to be.</summary>
+    internal bool IsReceiving => Volatile.Read(ref _state) == Receives;
+
     internal bool IsTaken => Volatile.Read(ref _state) == HasTaken;
 
     /// <summary>What was received is not whole. The first reason stays.</summary>

@@ -48,7 +48,8 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     internal string? RefusalWithLocks(scoped in CommandContext cmd, Command command)
     {
         SlotRouting? routing = Routing;
-        if (routing is null || (routing == _used && !_isMoving)) return null;
+        bool isReceived = (cmd.Session.Attention & SessionAttention.ReceivesSlots) != 0; // its end is no other routing
+        if (routing is null || (routing == _used && !_isMoving && !isReceived)) return null;
         string? refusal = TextOf(Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
         if (refusal is null) _used = routing;
         return refusal;
@@ -254,7 +255,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         }
 
         bool isMigrating = routing.Migrating.ContainsKey(keys.Slot), isImporting = !isMigrating && routing.Importing.ContainsKey(keys.Slot);
-        if ((isMigrating || isImporting) && executesMigrate) return Verdict.Executes;
+        if ((isMigrating || isImporting) && executesMigrate && !routing.IsHeld(keys.Slot)) return Verdict.Executes;
         if (isMigrating && keys.UseOtherDatabase) return Verdict.IsUnstable;
         if (isMigrating && keys.HasMissing) return keys.HasPresent ? Verdict.IsUnstable : Verdict.Asks;
         if (isImporting && ((cmd.Session.Attention & SessionAttention.Asks) != 0 || command.Is(CommandFlags.Asking)))

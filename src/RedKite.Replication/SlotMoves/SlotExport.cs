@@ -129,6 +129,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
 
     private void Establish()
     {
+        CheckOwner(); // behind the move's beginning, which SETSLOT looks at
         long startMs = _core.Clock.SteadyMs;
         while (true)
         {
@@ -146,10 +147,14 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
     private void SendSnapshot()
     {
         var pipe = new SlotPipe(service.Parts.Data);
+        long saidMs = _core.Clock.SteadyMs;
         while (!service.Parts.Data.TryBeginSynchronization(() => Walk(pipe)))
         {
             Thread.Sleep(RetryMs); // another snapshot is being written
             Check();
+            if (_core.Clock.SteadyMs - saidMs < SlotMoveLimits.SaysMs) continue;
+            Connection.Send("PING");
+            saidMs = _core.Clock.SteadyMs;
         }
 
         move.Enter(SlotMoveState.Snapshot, NowMs);
@@ -372,6 +377,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
             if (_ownership.OwnerOf(slot) != move.SourceId) throw new IOException("the source does not own the slots any more");
         }
 
+        if (service.FaultOfStates(move.Slots) is { } fault) throw new IOException(fault);
         _checked = routing;
     }
 

@@ -85,6 +85,13 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     /// <summary>Whether a slot is about to leave this node.</summary>
     internal SlotMove? ExportOf(int slot) => Array.Find(Moves, move => !move.HasEnded && move.IsExport && move.Slots.Contains(slot));
 
+    /// <summary>Whether a slot leaves this node as a whole, or comes to it, or may have left.</summary>
+    internal bool IsMoving(int slot) => Array.Exists(Moves, move => !move.HasEnded && move.Slots.Contains(slot));
+
+    /// <summary>Why slots may not move as a whole now, as the error of a reply: some of them move key by key. Their keys are on two nodes. Null: none does.</summary>
+    internal string? FaultOfStates(SlotSet slots) =>
+        parts.Core.Routing.Value is { } routing && slots.Slots().Any(routing.IsMoving) ? "ERR all slot states must be STABLE to start a slot migration task." : null;
+
     /// <summary>Begins moves from this node; they run one after the other.</summary>
     internal void Export(params ReadOnlySpan<SlotMove> moves)
     {
@@ -111,6 +118,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     {
         long nowMs = parts.Core.Clock.NowMs;
         if (!parts.Ownership.IsPrimary) return "ERR a replica receives no slots";
+        if (FaultOfStates(reception.Slots) is { } fault) return fault;
         foreach (int slot in reception.Slots.Slots())
         {
             if (parts.Ownership.OwnerOf(slot) != reception.SourceId) return parts.Ownership.HasStore ? "TRYAGAIN the source is not the owner of the slots here yet" : "ERR the source is not the owner of the slots here: give both nodes the same topology first";
@@ -261,22 +269,24 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         NoteReceived(reception, isTaken: true);
     }
 
-    private bool IsOwner(SlotSet slots) => parts.Core.Routing.Value is { } routing && slots.Slots().Any(slot => routing.Self >= 0 && routing.OwnerOf(slot) == routing.Self);
+    private bool IsOwner(SlotSet slots) => parts.Core.Routing.Value is { } routing && slots.Slots().All(slot => routing.Self >= 0 && routing.OwnerOf(slot) == routing.Self);
 
     /// <summary>Ends receptions that cannot come to an end any more, and asks what is in doubt. Every now and then.</summary>
     internal void Tick()
     {
         ResolveSoon();
-        if (!parts.Ownership.HasStore) return;
         SlotReception[] all;
         lock (_lock) all = [.. _receptions];
         foreach (SlotReception reception in all)
         {
-            if (reception.Failure is not null || IsOwner(reception.Slots)) continue;
             if (!parts.Ownership.IsPrimary) reception.End("the destination is no primary any more");
             else if (!reception.Slots.Slots().All(slot => parts.Ownership.OwnerOf(slot) == reception.SourceId)) reception.End("the source does not own the slots any more");
+            else if (reception.IsReceiving && IsSilent(reception)) reception.End("the source has sent nothing for too long");
         }
     }
+
+    private bool IsSilent(SlotReception reception) =>
+        parts.Core.Clients.All.FirstOrDefault(session => session.Reception == reception) is { } source && parts.Core.Clock.SteadyMs - source.Counts.LastInteractionMs > SlotMoveLimits.SilenceMsMax;
 
     /// <summary>Asks whether slots were given, until that is known: at the start, and when a destination has not answered.</summary>
     internal void ResolveSoon()
@@ -324,7 +334,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
                 }
             }
 
-            new SlotExport(this, next).Run();
+            Run(next);
             ResolveSoon();
             if (!next.HasEnded) continue; // in doubt
             if (next.State == SlotMoveState.Completed) Completed++;
@@ -333,8 +343,38 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         }
     }
 
+    // Whatever ends it, the next one begins.
+    private void Run(SlotMove move)
+    {
+        try
+        {
+            new SlotExport(this, move).Run();
+        }
+#pragma warning disable CA1031 // The moves behind it would wait without end.
+        catch (Exception failure)
+#pragma warning restore CA1031
+        {
+            if (failure is not InsufficientMemoryException) parts.Core.Log.Warning(LogEvents.SlotsMoved, $"A bug: a move of slots has failed. {failure}");
+            if (!IsInDoubt(move)) move.End(SlotMoveState.Failed, failure.Message, parts.Core.Clock.NowMs);
+        }
+    }
+
+    // Whatever ends it, the next tick begins again.
     private void Resolve()
     {
+        try
+        {
+            ResolveAll();
+        }
+        finally
+        {
+            lock (_lock) _isResolving = false;
+        }
+    }
+
+    private void ResolveAll()
+    {
+        string? logged = null;
         while (!_stopping.IsCancellationRequested)
         {
             SlotMove[] moves = Array.FindAll(Moves, IsInDoubt); // before the slots: those of a move that is among them are in doubt by then
@@ -353,7 +393,8 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
                 {
                     if (parts.Ownership.Resolve(slots, id, areGiven) is { } refusal)
                     {
-                        parts.Core.Log.Warning(LogEvents.SlotsMoved, $"The slots that may have been given to node {id} {(areGiven ? "were" : "were not")}. They are refused until that is written: {refusal}");
+                        if (refusal != logged) parts.Core.Log.Warning(LogEvents.SlotsMoved, $"The slots that may have been given to node {id} {(areGiven ? "were" : "were not")}. They are refused until that is written: {refusal}");
+                        logged = refusal;
                         _stopping.Token.WaitHandle.WaitOne(RetryMs);
                         continue;
                     }
@@ -367,13 +408,11 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
             }
             catch (IOException)
             {
-                // It is asked again.
+                Step("unanswered"); // it is asked again
             }
 
             _stopping.Token.WaitHandle.WaitOne(RetryMs);
         }
-
-        lock (_lock) _isResolving = false;
     }
 
     // With a store, the thread of the move waits for what becomes of it.
@@ -387,9 +426,11 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         Log(move);
     }
 
-    /// <summary>Lets the commands end that began by an older routing, and sends what waits for slots of others there.</summary>
+    /// <summary>Sends what waits for slots of others there, and lets the commands end that began by an older routing: what they have had wait is sent there, too.</summary>
     internal void Barrier()
     {
+        parts.SlotsMoved();
+
         // One at a time: a command that holds one for long keeps no other one from clients.
         foreach (Stripe stripe in parts.Core.Keyspace.Stripes)
         {

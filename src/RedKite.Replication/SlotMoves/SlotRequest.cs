@@ -1,4 +1,5 @@
 using System.Globalization;
+using System.Security.Authentication;
 using RedKite.Server.Config;
 using RedKite.Server.Following;
 using RedKite.Server.Replication;
@@ -10,7 +11,7 @@ namespace RedKite.Server.SlotMoves;
 internal static class SlotRequest
 {
     /// <summary>Connects to a node, as its user of links.</summary>
-    /// <exception cref="IOException">It cannot be reached, or refuses.</exception>
+    /// <exception cref="IOException">It cannot be reached, or refuses, or this node's certificates cannot be used.</exception>
     internal static PrimaryConnection Connect(SlotMoveParts parts, string id, CancellationToken cancellation)
     {
         if (parts.Ownership.AddressOf(id) is not PrimaryAddress address) throw new IOException($"the address of node {id} is not known");
@@ -25,6 +26,10 @@ internal static class SlotRequest
         catch (OperationCanceledException failure)
         {
             throw new IOException("the node does not answer", failure);
+        }
+        catch (Exception failure) when (failure is RedKiteConfigException or AuthenticationException)
+        {
+            throw new IOException(failure.Message, failure); // such as certificates that are being renewed
         }
 
         try

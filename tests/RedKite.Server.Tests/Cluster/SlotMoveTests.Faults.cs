@@ -128,8 +128,60 @@ public sealed partial class SlotMoveTests
         Assert.True(SpinWait.SpinUntil(() => move.HasEnded && pair.LogOfA.Any(IsOfTheEnd), WaitMs));
         Assert.Equal("value", pair.A.Execute("GET", "string").Text);
         Assert.Single(pair.LogOfA, IsOfTheEnd);
+        Assert.Single(pair.LogOfA, static line => line.Contains("They are refused until that is written", StringComparison.Ordinal));
 
         static bool IsOfTheEnd(string line) => line.Contains("they are served here", StringComparison.Ordinal);
+    }
+
+    // As when certificates are renewed: for a moment they do not fit.
+    [Fact]
+    public async Task A_broken_key_file_ends_one_move_and_no_other()
+    {
+        using var certificates = new TestCertificates();
+        await using Pair pair = await StartAsync(tls: FilesOf(certificates));
+        string key = certificates.PathOf("server.key"), whole = await File.ReadAllTextAsync(key, TestContext.Current.CancellationToken);
+        await File.WriteAllTextAsync(key, "broken", TestContext.Current.CancellationToken);
+        SlotMove move = pair.MoveToEnd(first: "0", last: "10");
+        Assert.Equal(SlotMoveState.Failed, move.State);
+        Assert.Contains("TLS cannot be used", move.Message, StringComparison.Ordinal);
+        Assert.Equal(SlotMoveState.Failed, pair.MoveToEnd(first: "0", last: "10").State);
+        await File.WriteAllTextAsync(key, whole, TestContext.Current.CancellationToken);
+        Assert.Equal("", pair.MoveToEnd(first: "0", last: "10").Message);
+    }
+
+    [Fact]
+    public async Task A_doubt_is_asked_about_again_behind_a_broken_key_file()
+    {
+        using var certificates = new TestCertificates();
+        await using Pair pair = await StartAsync(tls: FilesOf(certificates));
+        string key = certificates.PathOf("server.key"), whole = await File.ReadAllTextAsync(key, TestContext.Current.CancellationToken);
+        using var failed = new CountdownEvent(2);
+        pair.MovesOfA.WatchSteps(name =>
+        {
+            if (name == "unanswered" && !failed.IsSet) failed.Signal();
+            if (name != "asking") return;
+            File.WriteAllText(key, "broken");
+            foreach (SlotMove move in pair.MovesOfA.Moves) move.Stop("the connection ends");
+        });
+        SlotMove move = pair.MoveToEnd(final: false, first: "0", last: "10");
+        Assert.True(failed.Wait(WaitMs, TestContext.Current.CancellationToken));
+        Assert.Equal(SlotMoveState.InDoubt, move.State);
+        await File.WriteAllTextAsync(key, whole, TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => move.HasEnded, WaitMs));
+    }
+
+    // The file is from before the move.
+    [Fact]
+    public async Task Keys_of_slots_that_have_left_are_removed_when_they_are_loaded_again()
+    {
+        await using Pair pair = await StartAsync();
+        Fill(pair.A);
+        Assert.Equal("OK", pair.A.Execute("SAVE").Text);
+        pair.Move();
+        Assert.True(SpinWait.SpinUntil(() => Held(pair.A) == 0 && pair.A.Engine.Keyspace.HiddenSlots is null, WaitMs));
+        Assert.Equal("OK", pair.A.Execute("DEBUG", "RELOAD", "NOSAVE").Text);
+        Assert.Equal(0, pair.A.Execute("DBSIZE").Integer);
+        Assert.True(SpinWait.SpinUntil(() => Held(pair.A) == 0, WaitMs));
     }
 
     // Such as a script that only reads, which began when the slots were held already.
@@ -138,7 +190,10 @@ public sealed partial class SlotMoveTests
     {
         await using Pair pair = await StartAsync();
         Fill(pair.A);
-        using RespConnection client = RespConnection.Connect(pair.A.Port);
+        using RespConnection client = RespConnection.Connect(pair.A.Port), blocked = RespConnection.Connect(pair.A.Port);
+        string moved = Enumerable.Range(0, int.MaxValue).Select(static i => $"nothing{i}").First(static key => KeySlot.Of(System.Text.Encoding.ASCII.GetBytes(key)) is <= 100 and var slot && slot % 64 != 5);
+        blocked.SendCommand($"BLPOP {moved} 0");
+        Assert.True(SpinWait.SpinUntil(() => pair.A.Engine.Blocked.Count == 1, WaitMs));
         using var isLocked = new ManualResetEventSlim();
         using var ends = new ManualResetEventSlim();
         string key = Enumerable.Range(0, 1000).Select(static i => $"key{i}").First(static key => KeySlot.Of(System.Text.Encoding.ASCII.GetBytes(key)) is > 100 and var slot && slot % 64 != 5);
@@ -160,6 +215,7 @@ public sealed partial class SlotMoveTests
         try
         {
             client.Read().IsOk();
+            Assert.StartsWith("MOVED", blocked.Read().Text, StringComparison.Ordinal);
         }
         finally
         {
@@ -169,5 +225,11 @@ public sealed partial class SlotMoveTests
         reader.Join();
         Assert.True(SpinWait.SpinUntil(() => pair.MovesOfA.Active == 0, WaitMs));
         Assert.Equal(SlotMoveState.Completed, pair.MovesOfA.Moves[0].State);
+    }
+
+    private static string[] FilesOf(TestCertificates certificates)
+    {
+        certificates.Issue("server").Dispose();
+        return ["tls-cert-file", certificates.PathOf("server.crt"), "tls-key-file", certificates.PathOf("server.key"), "tls-ca-cert-file", certificates.PathOf("authority.crt")];
     }
 }

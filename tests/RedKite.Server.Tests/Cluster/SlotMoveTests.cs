@@ -29,6 +29,7 @@ public sealed partial class SlotMoveTests : IDisposable
         Assert.True(before.Count > 15);
         pair.Move();
         Assert.Equal(0, pair.A.Execute("DBSIZE").Integer);
+        Assert.Empty(pair.A.Execute("TS.MRANGE", "-", "+", "FILTER", "room=study").Items);
         Assert.StartsWith("MOVED ", pair.A.Execute("GET", "string").Text, StringComparison.Ordinal);
         Assert.Equal(before, DigestsOf(pair.B));
         Assert.True(pair.B.Execute("PTTL", "expiring").Integer > 1000);
@@ -203,6 +204,7 @@ public sealed partial class SlotMoveTests : IDisposable
         await using Pair pair = await StartAsync();
         Fill(pair.A);
         pair.A.Execute("CONFIG", "SET", "cluster-move-pause-ms", "1000");
+        Assert.False(pair.A.Execute("TS.ADD", "series", "1", "1", "LABELS", "room", "study").IsError);
         using RespConnection pops = RespConnection.Connect(pair.A.Port), claims = RespConnection.Connect(pair.A.Port);
         pops.SendCommand("BLPOP nothing 0");
         pair.A.Execute("XREADGROUP", "GROUP", "group", "me", "STREAMS", "stream", ">");
@@ -226,11 +228,16 @@ public sealed partial class SlotMoveTests : IDisposable
         });
         SlotMove move = pair.MoveToEnd(final: false);
         Assert.Equal(SlotMoveState.InDoubt, move.State);
+        Assert.Empty(pair.A.Execute("KEYS", "*").Items); // the destination's clients may have changed them
+        Assert.Equal(0, pair.A.Execute("DBSIZE").Integer);
+        Assert.Empty(pair.A.Execute("TS.MRANGE", "-", "+", "FILTER", "room=study").Items);
+        Assert.StartsWith("ERR Can't assign hashslot", pair.A.Execute("CLUSTER", "SETSLOT", KeySlot.Of("string"u8).ToString(CultureInfo.InvariantCulture), "NODE", pair.B.Cluster!.SelfId).Text, StringComparison.Ordinal);
         pops.Read().IsError("CLUSTERDOWN Hash slot not served");
         claims.Read().IsError("CLUSTERDOWN Hash slot not served");
         pops.Run("FUNCTION FLUSH").IsOk(); // it writes, and waits for nothing
         answers.Set();
         Assert.True(SpinWait.SpinUntil(() => move.HasEnded, WaitMs));
+        if (move.State == SlotMoveState.Failed) Assert.NotEqual(0, pair.A.Execute("DBSIZE").Integer);
     }
 
     // Time alone serves it: no command was admitted by its slot.
@@ -539,9 +546,9 @@ public sealed partial class SlotMoveTests : IDisposable
 
     private static long Held(RedKiteServer server) => server.Engine.Keyspace.Databases[0].Count;
 
-    private async Task<Pair> StartAsync(bool appendOnly = false, string stripes = "64", FaultyFiles? filesOfA = null)
+    private async Task<Pair> StartAsync(bool appendOnly = false, string stripes = "64", FaultyFiles? filesOfA = null, string[]? tls = null)
     {
-        var pair = new Pair(_folder, appendOnly, stripes) { A = null!, B = null!, FilesOfA = filesOfA };
+        var pair = new Pair(_folder, appendOnly, stripes) { A = null!, B = null!, FilesOfA = filesOfA, Tls = tls };
         await pair.StartAsync();
         return pair;
     }
@@ -557,6 +564,9 @@ public sealed partial class SlotMoveTests : IDisposable
 
         internal FaultyFiles? FilesOfA { get; init; }
 
+        /// <summary>Settings of certificates, by which the nodes reach each other; null: without.</summary>
+        internal string[]? Tls { get; init; }
+
         internal ConcurrentQueue<string> LogOfA { get; } = new();
 
         internal SlotMoveService MovesOfA => A.Parts.SlotMoves()!;
@@ -566,9 +576,11 @@ public sealed partial class SlotMoveTests : IDisposable
             A = await StartAsync("a", 0);
             B = await StartAsync("b", 0);
             (_portA, _portB) = (A.Port, B.Port);
-            string list = $"{A.Cluster!.SelfId} 127.0.0.1 {_portA} master - 0-16383\n{B.Cluster!.SelfId} 127.0.0.1 {_portB} master -";
+            string list = $"{A.Cluster!.SelfId} 127.0.0.1 {PortOf(A)} master - 0-16383\n{B.Cluster!.SelfId} 127.0.0.1 {PortOf(B)} master -";
             foreach (RedKiteServer server in (RedKiteServer[])[A, B]) Assert.Equal("OK", server.Execute("CLUSTERX", "SETNODES", list, "1").Text);
         }
+
+        private int PortOf(RedKiteServer server) => Tls is null ? server.Port : int.Parse(server.Execute("CONFIG", "GET", "tls-port").Items[1].Text!, CultureInfo.InvariantCulture);
 
         internal void SetNodes(int version, RedKiteServer[] nodes, string slotsOfA, string slotsOfB)
         {
@@ -618,6 +630,8 @@ public sealed partial class SlotMoveTests : IDisposable
             files?.CreateFolder(path);
             var options = new RedKiteOptions { Port = port, Files = files, Log = name == "a" ? entry => LogOfA.Enqueue(entry.Message) : null };
             foreach ((string setting, string value) in (ReadOnlySpan<(string, string)>)[("cluster-enabled", "yes"), ("dir", path), ("loops", "2"), ("save", ""), ("repl-diskless-sync-delay", "0"), ("diagnostics", "no"), ("enable-debug-command", "yes"), ("cluster-move-pause-ms", "30000"), ("appendonly", appendOnly ? "yes" : "no"), ("stripes", stripes)]) options.Settings[setting] = value;
+            if (Tls is not null) (options.Settings["tls-port"], options.Settings["tls-replication"]) = (LoopbackPort.Next().ToString(CultureInfo.InvariantCulture), "yes");
+            for (int i = 0; i < Tls?.Length; i += 2) options.Settings[Tls[i]] = Tls[i + 1];
             return await RedKiteServer.StartAsync(options);
         }
     }

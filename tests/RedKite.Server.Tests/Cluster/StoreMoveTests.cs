@@ -196,6 +196,28 @@ public sealed class StoreMoveTests
         Assert.Equal("1", b.Server.Execute("GET", key).Text);
     }
 
+    // Otherwise what was promised could be given when what was received is removed already.
+    [Fact]
+    public async Task A_reception_of_which_one_slot_has_come_otherwise_takes_its_promise_back()
+    {
+        await using RedKiteTestCluster cluster = await StartAsync(replicas: 0);
+        RedKiteTestNode a = cluster.PrimaryOf(KeyIn(0, 1)), b = cluster.PrimaryOf(KeyIn(8192, 8193));
+        Assert.Equal("OK", a.Server.Execute("SET", KeyIn(1, 8000), "1").Text);
+        bool isWithdrawn = false;
+        a.Server.Parts.SlotMoves()!.WatchSteps(name =>
+        {
+            if (name != "promised") return;
+            Assert.True(Promises(cluster).Any());
+            Assert.Equal("OK", a.Server.Execute("CLUSTER", "SETSLOT", "0", "NODE", b.Id).Text);
+            isWithdrawn = SpinWait.SpinUntil(() => !Promises(cluster).Any(), WaitMs);
+        });
+        await Assert.ThrowsAsync<InvalidOperationException>(() => cluster.MoveAsync(0..8192, a, b));
+        Assert.True(isWithdrawn);
+        Assert.Equal("1", a.Server.Execute("GET", KeyIn(1, 8000)).Text);
+        Assert.True(SpinWait.SpinUntil(() => b.Server.Parts.SlotMoves()!.Moves[0].HasEnded, WaitMs));
+        Assert.Equal(RedKite.Server.SlotMoves.SlotMoveState.Failed, b.Server.Parts.SlotMoves()!.Moves[0].State);
+    }
+
     private static string KeyIn(int first, int end) => Enumerable.Range(0, int.MaxValue).Select(static i => $"key{i}").First(key => KeySlot.Of(System.Text.Encoding.ASCII.GetBytes(key)) is var slot && slot >= first && slot < end);
 
     private static Task Do(Action action)
@@ -213,13 +235,16 @@ public sealed class StoreMoveTests
         RedKiteTestNode a = cluster.PrimaryOf(KeyIn(0, 1)), b = cluster.PrimaryOf(KeyIn(8192, 8193));
         int begun = 0;
         bool harmed = false;
+        using var hasBegun = new ManualResetEventSlim(); // the request is answered: a reply behind the lease's end would be none
         a.Server.Parts.SlotMoves()!.WatchSteps(name =>
         {
             if (name != step || begun++ > 0) return;
+            hasBegun.Wait(WaitMs);
             harm(a, b).Wait(WaitMs);
             Volatile.Write(ref harmed, true);
         });
         Task moving = cluster.MoveAsync(0..8192, a, b);
+        hasBegun.Set();
         Assert.True(SpinWait.SpinUntil(() => Volatile.Read(ref harmed) || (moving.IsCompleted && begun == 0), WaitMs));
         await cluster.UntilServedAsync();
         await heal(a, b);
