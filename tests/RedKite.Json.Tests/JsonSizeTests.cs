@@ -26,7 +26,7 @@ public sealed class JsonSizeTests
     [InlineData("JSON.SET new $ SHARED")]
     [InlineData("JSON.MERGE doc $ {\"more\":LONG}")]
     [InlineData("JSON.MERGE new $ [LONG,LONG]")]
-    [InlineData("JSON.MERGE doc $.numbers[:4000] 12345678901234567")]
+    [InlineData("JSON.MERGE doc $.numbers[:200] MEDIUM")]
     [InlineData("JSON.MSET new $ 1 doc $.more LONG")]
     [InlineData("JSON.MSET new $ [LONG,1] doc $.number LONG")]
     [InlineData("JSON.NUMINCRBY doc $.numbers[:4000] 100000000000000000")]
@@ -98,7 +98,7 @@ public sealed class JsonSizeTests
     {
         string text = Control(100_000);
         string shared = '[' + string.Join(',', Enumerable.Repeat("{\"" + string.Concat(Enumerable.Repeat("\\u0001", 64)) + "\":1}", 3000)) + ']';
-        return [.. command.Split(' ').Select(word => word.Replace("LONG", text, StringComparison.Ordinal).Replace("SHARED", shared, StringComparison.Ordinal))];
+        return [.. command.Split(' ').Select(word => word.Replace("LONG", text, StringComparison.Ordinal).Replace("MEDIUM", Control(50), StringComparison.Ordinal).Replace("SHARED", shared, StringComparison.Ordinal))];
     }
 
     // What is kept is what is there.
