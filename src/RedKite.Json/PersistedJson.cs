@@ -30,7 +30,15 @@ internal sealed class PersistedJson() : PersistedType(JsonType.Instance)
         NativeBuffer image = scratch.Second;
         image.Clear();
         if (!JsonParser.OfThread.TryParseDocument(text, image, arena)) return false;
-        JsonDocument.Create(target.Database, target.Key, target.Hash, default, target.AccessClock, image, JsonParser.OfThread.MayRefer);
+        long size = JsonParser.OfThread.MayRefer ? JsonTextSize.OfDocument(image) : 0;
+        if (size > JsonTextSize.LoadedMax / target.Database.BoundsDivisor)
+        {
+            JsonDocument.Free(image, arena);
+            image.Clear();
+            return false;
+        }
+
+        JsonDocument.Create(target.Database, target.Key, target.Hash, default, target.AccessClock, image, size);
         image.Clear();
         return RdbModule.TryEnd(ref input);
     }

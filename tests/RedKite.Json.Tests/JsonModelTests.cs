@@ -1,5 +1,7 @@
 using System.Globalization;
+using System.Text;
 using System.Text.Json.Nodes;
+using RedKite.Json.Store;
 using RedKite.Store.Keyspace;
 using RedKite.TestSupport;
 using RedKite.Types.Tests;
@@ -36,6 +38,7 @@ public sealed class JsonModelTests
                 string name = Names[random.Next(Names.Length)];
                 Assert.Equal("[" + string.Join(',', JsonModel.Descendants(model, name).Select(JsonModel.Text)) + "]", server.Json("JSON.GET", "doc", "$.." + name));
                 if (step % 10 == 0) CheckMemory(server);
+                Assert.Equal(Encoding.UTF8.GetByteCount(text) + JsonModel.Containers(model).Count(node => node is JsonObject { Count: > 0 } or JsonArray { Count: > 0 }) + 1, TextOf(server));
             }
         }
 
@@ -93,6 +96,14 @@ public sealed class JsonModelTests
         {
             if (JsonModel.Random(random, items, textMax) is { } node and (JsonObject { Count: > 0 } or JsonArray { Count: > 0 })) return node;
         }
+    }
+
+    // The size of the text that is kept with the document: a comma behind each item.
+    private static long TextOf(TypeServer server)
+    {
+        Keyspace keyspace = server.Server.Engine.Keyspace;
+        using LockScope locked = keyspace.LockAll();
+        return JsonDocument.TextOf(keyspace.Databases[0].Find("doc"u8, keyspace.Hash("doc"u8), ExpiryClock.Never));
     }
 
     private static void CheckMemory(TypeServer server)

@@ -35,6 +35,8 @@ internal static class JsonAccess
 
     internal static ReadOnlySpan<byte> NoObject => "ERR Path does not exist or not an object"u8;
 
+    internal const string TooLarge = "ERR document exceeds maximum allowed size";
+
     /// <summary>The path that a command has if it is not given.</summary>
     internal static ReadOnlySpan<byte> PathOrDefault(this scoped in CommandContext cmd, int argument) =>
         cmd.Count > argument ? cmd[argument] : cmd.Reply.Resp3 ? "$"u8 : "."u8;
@@ -140,9 +142,27 @@ internal static class JsonAccess
     // What a log or a primary's stream has is not refused.
     private static bool IsAccepted(this scoped in CommandContext cmd) => cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep;
 
+    /// <summary>The size of the text that a document may have (<see cref="JsonTextSize"/>).</summary>
+    internal static long TextMax(this scoped in CommandContext cmd) => (cmd.IsAccepted() ? JsonTextSize.LoadedMax : JsonTextSize.DocumentMax) / cmd.Keyspace.BoundsDivisor;
+
+    /// <summary>Whether a document's text has room for what the editor's edits add; otherwise drops them and replies that it has none.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="entry">The document's entry.</param>
+    /// <param name="start">Where the command's reply begins, if something of it is written.</param>
+    internal static bool HasRoomOrReply(this scoped in CommandContext cmd, scoped in Entry entry, long start = long.MaxValue)
+    {
+        JsonEditor editor = JsonEditor.OfThread;
+        if (editor.HasRoom(entry, cmd.TextMax())) return true;
+        editor.Discard();
+        if (cmd.Reply.Length > start) cmd.Reply.Truncate(start);
+        cmd.Reply.Error(TooLarge);
+        return false;
+    }
+
     private static int PlacesMax(this scoped in CommandContext cmd, bool wantsPaths) => !wantsPaths ? 0 : cmd.IsAccepted() ? int.MaxValue : JsonMatches.PlacesMax / cmd.Keyspace.BoundsDivisor;
 
-    private static long StepsAtOnceMax(this scoped in CommandContext cmd) => Math.Max(UnitWork.CheapSteps, cmd.StepsAtOnce()) / NanosecondsPerStep;
+    /// <summary>The steps that all searches that a command makes at once may take together.</summary>
+    internal static long StepsAtOnceMax(this scoped in CommandContext cmd) => Math.Max(UnitWork.CheapSteps, cmd.StepsAtOnce()) / NanosecondsPerStep;
 
     private static bool EndOrReply(this scoped in CommandContext cmd, JsonMatches matches)
     {

@@ -39,7 +39,7 @@ internal static class JsonArrayCommands
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
         if (!cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(arena);
+        editor.Begin(arena, document);
         int values = cmd.Count - firstValue;
         if (!TryAddOrReply(cmd, editor, document, matches, arena, firstValue, index))
         {
@@ -57,6 +57,7 @@ internal static class JsonArrayCommands
         }
 
         if (changed == 0 && !AreValidOrReply(cmd, editor, document, arena, firstValue)) return;
+        if (!cmd.HasRoomOrReply(entry)) return;
         ReplyCounts(cmd, path, matches, new Counts { Added = values });
         editor.Apply(cmd.Database, entry);
         if (changed > 0) cmd.Changed(1, keyEvent, changed);
@@ -111,7 +112,7 @@ internal static class JsonArrayCommands
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
         if (!cmd.TrySearchOrReply(document, cmd.PathOrDefault(2), out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(cmd.ArenaOf(1));
+        editor.Begin(cmd.ArenaOf(1), document);
         long start = cmd.Reply.Length;
         JsonValue last = default;
         bool hasArray = false;
@@ -169,7 +170,7 @@ internal static class JsonArrayCommands
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
         if (!cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(cmd.ArenaOf(1));
+        editor.Begin(cmd.ArenaOf(1), document);
         bool hasArray = false;
         int changed = 0;
         foreach (JsonMatch match in matches.Items)

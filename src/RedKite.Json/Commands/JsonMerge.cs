@@ -12,7 +12,8 @@ namespace RedKite.Json.Commands;
 /// <param name="database">The database.</param>
 /// <param name="arena">The arena of the key's stripe.</param>
 /// <param name="stepsMax">The members that may be passed in the search for those that are merged.</param>
-internal ref struct JsonMerge(Database database, Arena arena, long stepsMax)
+/// <param name="textMax">The size that the document's text may have (<see cref="JsonTextSize"/>), as if all places kept what they have.</param>
+internal ref struct JsonMerge(Database database, Arena arena, long stepsMax, long textMax)
 {
     // Of a change, besides the chunks that it passes: places are merged one after the other.
     private const int ChangeSteps = 128;
@@ -50,6 +51,8 @@ internal ref struct JsonMerge(Database database, Arena arena, long stepsMax)
             if (match.Depth + DepthOf(_patchDocument.Root) > JsonParser.DepthMax) error = "recursion limit exceeded";
         }
 
+        long added = JsonTextSize.OfDocument(_patch) * matches.Items.Length;
+        if (added > textMax - JsonDocument.TextOf(entry)) error = JsonAccess.TooLarge;
         if (_steps > stepsMax) error = "ERR merging takes too many steps in this document";
         if (error is null)
         {
@@ -91,7 +94,7 @@ internal ref struct JsonMerge(Database database, Arena arena, long stepsMax)
 
             if (value.Kind == JsonKind.Null) continue;
             JsonEditor editor = JsonEditor.OfThread;
-            editor.Begin(arena);
+            editor.Begin(arena, document);
             editor.AppendName(document.Names, name);
             Append(editor, document, depth + 1, value);
             editor.AddInsertion(_way.AsSpan(0, depth), (int)target.Count, 0, 1, isMember: true);
@@ -104,8 +107,9 @@ internal ref struct JsonMerge(Database database, Arena arena, long stepsMax)
     private readonly Entry Replace(Entry entry, int depth, JsonValue patch)
     {
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(arena);
-        Append(editor, JsonDocument.Of(entry), depth, patch);
+        JsonDocument document = JsonDocument.Of(entry);
+        editor.Begin(arena, document);
+        Append(editor, document, depth, patch);
         editor.Add(JsonEditKind.Replace, _way.AsSpan(0, depth), 0);
         return editor.Apply(database, entry);
     }

@@ -51,28 +51,28 @@ internal static class JsonNumberCommands
         if (!cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         if (!JsonArgument.TryParseOrReply(cmd, 3, arena, out JsonValue operand)) return;
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(arena);
+        editor.Begin(arena, document);
         ReadOnlySpan<byte> error = operand.IsNumber ? default : "ERR expected a number"u8;
         foreach (JsonMatch match in matches.Items)
         {
             if (!match.Value.IsNumber || !error.IsEmpty) continue;
             int data = editor.Data.Length;
             if (!TryCompute(editor.Data, match.Value, operand, operation)) error = "ERR result is not a number"u8;
-            else editor.Add(JsonEditKind.Replace, matches.PathOf(match), data);
+            else editor.Add(JsonEditKind.Replace, matches.PathOf(match), data, replaced: match.Value);
         }
 
         if (error.IsEmpty && editor.Count == 0 && path.IsLegacy) error = "ERR Path does not exist or does not contains a number"u8;
         int changed = editor.Count;
-        if (error.IsEmpty)
+        if (!error.IsEmpty)
+        {
+            cmd.Reply.Error(error);
+            editor.Discard();
+        }
+        else if (cmd.HasRoomOrReply(entry))
         {
             ReplyNumbers(cmd, path, matches, editor);
             editor.Apply(cmd.Database, entry);
             if (changed > 0) cmd.Changed(1, keyEvent, changed);
-        }
-        else
-        {
-            cmd.Reply.Error(error);
-            editor.Discard();
         }
 
         JsonArgument.Free(arena);
@@ -177,7 +177,8 @@ internal static class JsonNumberCommands
         int argument = cmd.Count > 3 ? 3 : 2;
         if (!cmd.TrySearchOrReply(document, argument == 3 ? cmd[2] : cmd.PathOrDefault(cmd.Count), out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         if (!JsonArgument.TryParseOrReply(cmd, argument, arena, out JsonValue appended)) return;
-        if (TryAppend(cmd, path, matches, appended, arena))
+        JsonEditor.OfThread.Begin(arena, document);
+        if (TryAppend(cmd, entry, path, matches, appended))
         {
             int changed = JsonEditor.OfThread.Count;
             JsonEditor.OfThread.Apply(cmd.Database, entry);
@@ -187,7 +188,7 @@ internal static class JsonNumberCommands
         JsonArgument.Free(arena);
     }
 
-    private static bool TryAppend(scoped in CommandContext cmd, JsonPath path, JsonMatches matches, JsonValue appended, Arena arena)
+    private static bool TryAppend(scoped in CommandContext cmd, scoped in Entry entry, JsonPath path, JsonMatches matches, JsonValue appended)
     {
         long bytes = 0, last = -1;
         bool any = false;
@@ -214,17 +215,17 @@ internal static class JsonNumberCommands
             return false;
         }
 
+        long start = reply.Length;
         if (path.IsLegacy) reply.Integer(last);
         else reply.Array(matches.Items.Length);
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(arena);
         foreach (JsonMatch match in matches.Items)
         {
             if (match.Value.Kind == JsonKind.String)
             {
                 int data = editor.Data.Length;
                 editor.AppendString(match.Value.Text, appended.Text);
-                editor.Add(JsonEditKind.Replace, matches.PathOf(match), data);
+                editor.Add(JsonEditKind.Replace, matches.PathOf(match), data, replaced: match.Value);
                 if (!path.IsLegacy) reply.Integer(match.Value.Text.Length + appended.Text.Length);
             }
             else if (!path.IsLegacy)
@@ -233,7 +234,7 @@ internal static class JsonNumberCommands
             }
         }
 
-        return true;
+        return cmd.HasRoomOrReply(entry, start);
     }
 
     // JSON.TOGGLE key path
@@ -242,8 +243,9 @@ internal static class JsonNumberCommands
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
         if (!cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(cmd.ArenaOf(1));
+        editor.Begin(cmd.ArenaOf(1), document);
         ReplyWriter reply = cmd.Reply;
+        long start = reply.Length;
         if (!path.IsLegacy) reply.Array(matches.Items.Length);
         bool last = false;
         foreach (JsonMatch match in matches.Items)
@@ -257,7 +259,7 @@ internal static class JsonNumberCommands
             last = !match.Value.IsTrue;
             int data = editor.Data.Length;
             JsonLiteral.AppendWord(editor.Data, JsonKind.Boolean, last);
-            editor.Add(JsonEditKind.Replace, matches.PathOf(match), data);
+            editor.Add(JsonEditKind.Replace, matches.PathOf(match), data, replaced: match.Value);
             if (!path.IsLegacy) reply.Integer(last ? 1 : 0);
         }
 
@@ -268,6 +270,7 @@ internal static class JsonNumberCommands
             return;
         }
 
+        if (!cmd.HasRoomOrReply(entry, start)) return;
         if (path.IsLegacy) reply.Bulk(last ? "true"u8 : "false"u8);
         editor.Apply(cmd.Database, entry);
         if (changed > 0) cmd.Changed(1, JsonEvents.Toggle, changed);

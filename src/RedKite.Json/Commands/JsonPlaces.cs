@@ -53,8 +53,9 @@ internal static class JsonPlaces
     internal static Entry Remove(Database database, Entry entry, Arena arena, ReadOnlySpan<int> path)
     {
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(arena);
-        JsonValue parent = At(JsonDocument.Of(entry).Root, path[..^1]);
+        JsonDocument document = JsonDocument.Of(entry);
+        editor.Begin(arena, document);
+        JsonValue parent = At(document.Root, path[..^1]);
         int last = (int)parent.Count - 1;
         if (parent.Kind == JsonKind.Array || path[^1] == last)
         {

@@ -111,7 +111,7 @@ internal static class JsonReadCommands
         }
 
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(cmd.ArenaOf(1));
+        editor.Begin(cmd.ArenaOf(1), document);
         if (!cmd.TryParseOrReply(3, document, cmd.ArenaOf(1), 0, hasCode: true)) return;
         if (cmd.TrySearchOrReply(document, cmd[2], out JsonPath path, out JsonMatches matches)) ReplyIndexes(cmd, document, path, matches, JsonLiteral.At(editor.Data, 0), start, stop);
         editor.Discard(data: 0);

@@ -69,7 +69,7 @@ internal static class JsonRemoveCommands
         }
 
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(arena);
+        editor.Begin(arena, JsonDocument.Of(entry));
         foreach (int place in places.Items) editor.Add(JsonEditKind.Remove, JsonPlaces.PathOf(matches, place), 0);
         editor.Apply(cmd.Database, entry);
     }
@@ -80,7 +80,7 @@ internal static class JsonRemoveCommands
         if (!cmd.OpenToWriteOrReply(out Entry entry, out JsonDocument document)) return;
         if (!cmd.TrySearchOrReply(document, cmd.PathOrDefault(2), out _, out JsonMatches matches, wantsPaths: true)) return;
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(cmd.ArenaOf(1));
+        editor.Begin(cmd.ArenaOf(1), document);
         NativeList<int> places = JsonPlaces.Sorted(matches);
         int kept = 0;
         foreach (int place in places.Items)

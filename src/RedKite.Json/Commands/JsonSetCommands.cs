@@ -38,15 +38,33 @@ internal static class JsonSetCommands
         Replied,
     }
 
-    // How a value is set. One that is tried is not set; MaySlice: a search for its places may go on while the client waits.
-    private readonly record struct Setting(KeyEvent Event, Condition Condition = Condition.None, JsonFloats Floats = JsonFloats.Any, bool IsTried = false, bool MaySlice = false);
+    // One that is tried is not set; what was tried is set whatever its size.
+    private enum Pass
+    {
+        Only,
+        Try,
+        Tried,
+    }
+
+    // How a value is set. MaySlice: a search for its places may go on while the client waits.
+    private readonly record struct Setting(KeyEvent Event, Condition Condition = Condition.None, JsonFloats Floats = JsonFloats.Any, Pass Pass = Pass.Only, bool MaySlice = false)
+    {
+        internal bool IsTried => Pass == Pass.Try;
+    }
+
+    // What the values of a command have taken: the steps of their searches, and their texts where they are tried.
+    private struct Taken
+    {
+        internal long Steps;
+        internal long Text;
+    }
 
     // JSON.SET key path value [NX | XX] [FPHA type]
     private static void Set(ref CommandContext cmd)
     {
         if (!TryOptionsOrReply(cmd, out Condition condition, out JsonFloats floats)) return;
-        long steps = 0;
-        Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Set, condition, floats, MaySlice: true), ref steps);
+        Taken taken = default;
+        Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Set, condition, floats, MaySlice: true), ref taken);
         if (outcome == Outcome.Set) cmd.Reply.Ok();
         else if (outcome == Outcome.Nothing) cmd.Reply.Null();
     }
@@ -86,18 +104,18 @@ internal static class JsonSetCommands
             return;
         }
 
-        // All or nothing: each is tried with the documents as they are.
-        long steps = 0;
+        // All or nothing: each is tried with the documents as they are. The search for its places is then made again, so all tries may take half of what the command may.
+        Taken taken = new() { Steps = cmd.StepsAtOnceMax() / 2 };
         for (int i = 1; i < cmd.Count; i += 3)
         {
-            if (SetValue(cmd, i, new Setting(JsonEvents.MSet, IsTried: true), ref steps) == Outcome.Replied) return;
+            if (SetValue(cmd, i, new Setting(JsonEvents.MSet, Pass: Pass.Try), ref taken) == Outcome.Replied) return;
         }
 
-        steps = 0;
+        taken.Steps -= cmd.StepsAtOnceMax() / 2;
         bool isSet = true;
         for (int i = 1; i < cmd.Count; i += 3)
         {
-            Outcome outcome = SetValue(cmd, i, new Setting(JsonEvents.MSet), ref steps);
+            Outcome outcome = SetValue(cmd, i, new Setting(JsonEvents.MSet, Pass: Pass.Tried), ref taken);
             if (outcome == Outcome.Replied) return;
             isSet &= outcome == Outcome.Set;
         }
@@ -107,14 +125,14 @@ internal static class JsonSetCommands
     }
 
     // Sets what the path behind a key selects to the value behind that, or only says whether that is possible.
-    private static Outcome SetValue(scoped in CommandContext cmd, int key, in Setting setting, ref long steps)
+    private static Outcome SetValue(scoped in CommandContext cmd, int key, in Setting setting, ref Taken taken)
     {
         ReadOnlySpan<byte> pathText = cmd[key + 1];
         Arena arena = cmd.ArenaOf(key);
         if (!cmd.TryPathOrReply(pathText, out JsonPath path)) return Outcome.Replied;
         Entry entry = path.IsRoot ? cmd.FindToReplace(key) : cmd.FindToWrite(key);
         if (!cmd.IsDocumentOrReply(entry)) return Outcome.Replied;
-        if (path.IsRoot) return SetRoot(cmd, key, entry, setting);
+        if (path.IsRoot) return SetRoot(cmd, key, entry, setting, ref taken);
         JsonDocument document = JsonDocument.Of(entry);
         if (!document.Exists)
         {
@@ -123,18 +141,20 @@ internal static class JsonSetCommands
             return Outcome.Replied;
         }
 
-        if (!(setting.MaySlice ? cmd.TrySearchOrReply(document, path, out JsonMatches matches, wantsPaths: true) : cmd.TryFindOrReply(document, path, new JsonSearch(int.MaxValue, WantsPaths: true), ref steps, out matches))) return Outcome.Replied;
+        if (!(setting.MaySlice ? cmd.TrySearchOrReply(document, path, out JsonMatches matches, wantsPaths: true) : cmd.TryFindOrReply(document, path, new JsonSearch(int.MaxValue, WantsPaths: true), ref taken.Steps, out matches))) return Outcome.Replied;
         JsonEditor editor = JsonEditor.OfThread;
-        editor.Begin(arena);
+        editor.Begin(arena, document);
+        int places = 1;
         if (matches.Items.IsEmpty)
         {
-            Outcome planned = setting.Condition == Condition.Existing ? Outcome.Nothing : Insert(cmd, key + 2, document, path, setting.Floats, ref steps);
+            Outcome planned = setting.Condition == Condition.Existing ? Outcome.Nothing : Insert(cmd, key + 2, document, path, setting.Floats, ref taken);
             if (planned != Outcome.Set) return planned;
         }
         else
         {
             if (setting.Condition == Condition.Missing) return Outcome.Nothing;
-            if ((long)cmd[key + 2].Length * matches.Items.Length > ScratchMemory.BytesMax)
+            places = matches.Items.Length;
+            if ((long)cmd[key + 2].Length * places > ScratchMemory.BytesMax)
             {
                 cmd.Reply.Error("ERR the path selects more values than there is room for"u8);
                 return Outcome.Replied;
@@ -149,23 +169,25 @@ internal static class JsonSetCommands
                     return Outcome.Replied;
                 }
 
-                editor.Add(JsonEditKind.Replace, matches.PathOf(match), data);
+                editor.Add(JsonEditKind.Replace, matches.PathOf(match), data, replaced: match.Value);
                 if (setting.IsTried) break;
             }
         }
 
         if (setting.IsTried)
         {
+            taken.Text += editor.Added * places;
             editor.Discard();
-            return Outcome.Set;
+            return HasRoomOrReply(cmd, JsonDocument.TextOf(entry) + taken.Text) ? Outcome.Set : Outcome.Replied;
         }
 
+        if (setting.Pass == Pass.Only && !cmd.HasRoomOrReply(entry)) return Outcome.Replied;
         editor.Apply(cmd.Database, entry);
         cmd.Changed(key, setting.Event);
         return Outcome.Set;
     }
 
-    private static Outcome SetRoot(scoped in CommandContext cmd, int key, scoped in Entry entry, in Setting setting)
+    private static Outcome SetRoot(scoped in CommandContext cmd, int key, scoped in Entry entry, in Setting setting, ref Taken taken)
     {
         NativeBuffer image = JsonEditor.OfThread.Data;
         image.Clear();
@@ -178,20 +200,32 @@ internal static class JsonSetCommands
             return Outcome.Replied;
         }
 
-        if (setting.IsTried)
+        // A small one certainly has no long text.
+        long text = JsonParser.OfThread.MayRefer || setting.IsTried ? JsonTextSize.OfDocument(image) : 0;
+        if (setting.IsTried) taken.Text += text;
+        bool hasRoom = setting.Pass == Pass.Tried || HasRoomOrReply(cmd, setting.IsTried ? taken.Text : text);
+        if (setting.IsTried || !hasRoom)
         {
             JsonDocument.Free(image, arena);
-            return Outcome.Set;
+            image.Clear();
+            return hasRoom ? Outcome.Set : Outcome.Replied;
         }
 
-        JsonDocument.Create(cmd.Database, cmd[key], cmd.HashOf(key), entry, entry.Exists ? cmd.Accesses.ClockOfRewritten(entry) : cmd.Accesses.NewClock, image, JsonParser.OfThread.MayRefer);
+        JsonDocument.Create(cmd.Database, cmd[key], cmd.HashOf(key), entry, entry.Exists ? cmd.Accesses.ClockOfRewritten(entry) : cmd.Accesses.NewClock, image, text);
         image.Clear();
         cmd.Changed(key, setting.Event);
         return Outcome.Set;
     }
 
+    private static bool HasRoomOrReply(scoped in CommandContext cmd, long text)
+    {
+        if (text <= cmd.TextMax()) return true;
+        cmd.Reply.Error(JsonAccess.TooLarge);
+        return false;
+    }
+
     // Adds the member that a path would name, if its object is there.
-    private static Outcome Insert(scoped in CommandContext cmd, int argument, JsonDocument document, JsonPath path, JsonFloats floats, ref long steps)
+    private static Outcome Insert(scoped in CommandContext cmd, int argument, JsonDocument document, JsonPath path, JsonFloats floats, ref Taken taken)
     {
         if (!path.IsStatic)
         {
@@ -206,7 +240,7 @@ internal static class JsonSetCommands
             return Outcome.Replied;
         }
 
-        if (!cmd.TryFindOrReply(document, path, new JsonSearch(int.MaxValue, WantsPaths: true, WithoutLast: true), ref steps, out JsonMatches parents)) return Outcome.Replied;
+        if (!cmd.TryFindOrReply(document, path, new JsonSearch(int.MaxValue, WantsPaths: true, WithoutLast: true), ref taken.Steps, out JsonMatches parents)) return Outcome.Replied;
         bool hasObject = !parents.Items.IsEmpty && parents.Items[0].Value.Kind == JsonKind.Object;
         JsonEditor editor = JsonEditor.OfThread;
         int depth = hasObject ? parents.Items[0].Depth + 1 : 0;
@@ -239,14 +273,14 @@ internal static class JsonSetCommands
         if (document.Exists && !cmd.TrySearchOrReply(document, path, out matches, wantsPaths: true)) return;
         if (matches is null || matches.Items.IsEmpty)
         {
-            long steps = 0;
-            Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Merge), ref steps);
+            Taken taken = default;
+            Outcome outcome = SetValue(cmd, 1, new Setting(JsonEvents.Merge), ref taken);
             if (outcome == Outcome.Set) cmd.Reply.Ok();
             else if (outcome == Outcome.Nothing) cmd.Reply.Null();
             return;
         }
 
-        var merge = new JsonMerge(cmd.Database, arena, JsonAccess.StepsMax / cmd.Keyspace.BoundsDivisor);
+        var merge = new JsonMerge(cmd.Database, arena, JsonAccess.StepsMax / cmd.Keyspace.BoundsDivisor, cmd.TextMax());
         if (!merge.TryParse(cmd[3]))
         {
             cmd.ReplySyntax();

@@ -16,7 +16,7 @@ internal unsafe struct JsonCopy : IStructureCopy
     {
         _arena = arena;
         _frames = new Frame[JsonParser.DepthMax + 2];
-        long bytes = (long)source.Word;
+        long bytes = JsonRoot.ImageBytes(source);
         byte* image = arena.Allocate(bytes);
         Buffer.MemoryCopy(source.Structure, image, bytes, bytes);
         Root = new ValueRoot { Structure = image, Word = source.Word };

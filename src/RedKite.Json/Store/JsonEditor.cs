@@ -27,6 +27,9 @@ internal sealed unsafe class JsonEditor
     private NativeList<int> _ordinals;
     private Arena _arena = null!;
     private bool _writesReferences;
+    private JsonNames _names;
+    private long _added;      // the text of all data
+    private long _textChange; // of the edits that are made
 
     private JsonEditor() => _order = new Comparer(this);
 
@@ -39,10 +42,15 @@ internal sealed unsafe class JsonEditor
     /// <summary>The number of edits.</summary>
     internal int Count => _edits.Count;
 
-    /// <summary>Begins without edits.</summary>
-    internal void Begin(Arena arena)
+    /// <summary>The size of the text that the edits add, what they replace and remove not subtracted (<see cref="JsonTextSize"/>).</summary>
+    internal long Added => _added;
+
+    /// <summary>Begins without edits of a document.</summary>
+    internal void Begin(Arena arena, JsonDocument document)
     {
         _arena = arena;
+        _names = document.Names;
+        _added = 0;
         Data.Clear();
         _edits.Truncate(0);
         _ordinals.Truncate(0);
@@ -54,11 +62,11 @@ internal sealed unsafe class JsonEditor
     /// <param name="data">Where its data begins.</param>
     /// <param name="count">How many items there are in the data, or are removed.</param>
     /// <param name="isMember">Whether the data is members with their names.</param>
-    internal void Add(JsonEditKind kind, ReadOnlySpan<int> path, int data, int count = 1, bool isMember = false)
+    /// <param name="replaced">The value that it replaces.</param>
+    internal void Add(JsonEditKind kind, ReadOnlySpan<int> path, int data, int count = 1, bool isMember = false, JsonValue replaced = default)
     {
-        bool hasReferences = JsonReferences.Any(Data.Start + data, Data.Start + Data.Length, isMember);
         int start = AddPath(path);
-        _edits.Add(new JsonEdit(kind, isMember, hasReferences, start, path.Length, data, Data.Length - data, count, _edits.Count));
+        AddEdit(new JsonEdit(kind, isMember, HasReferences(data, isMember), start, path.Length, data, Data.Length - data, count, _edits.Count) { Replaced = (nint)replaced.Address });
     }
 
     /// <summary>Adds an edit of the item with an ordinal in a container, without data.</summary>
@@ -72,10 +80,19 @@ internal sealed unsafe class JsonEditor
     /// <summary>Adds items in front of the one with an ordinal in a container, or behind the last one.</summary>
     internal void AddInsertion(ReadOnlySpan<int> container, int ordinal, int data, int count, bool isMember = false)
     {
-        bool hasReferences = JsonReferences.Any(Data.Start + data, Data.Start + Data.Length, isMember);
         int start = AddPath(container);
         _ordinals.Add(ordinal);
-        _edits.Add(new JsonEdit(JsonEditKind.Insert, isMember, hasReferences, start, container.Length + 1, data, Data.Length - data, count, _edits.Count));
+        AddEdit(new JsonEdit(JsonEditKind.Insert, isMember, HasReferences(data, isMember), start, container.Length + 1, data, Data.Length - data, count, _edits.Count));
+    }
+
+    /// <summary>Whether the text of an entry's document has room for what the edits add.</summary>
+    /// <param name="entry">The entry.</param>
+    /// <param name="textMax">The size that it may have (<see cref="JsonTextSize"/>).</param>
+    internal bool HasRoom(Entry entry, long textMax)
+    {
+        if (!entry.HasStructure && _added <= textMax - JsonTextSize.PackedMax) return true;
+        long text = JsonDocument.TextOf(entry);
+        return text + _added <= textMax || Growth() <= Math.Max(0, textMax - text);
     }
 
     /// <summary>Appends the name of a member to the data.</summary>
@@ -116,9 +133,10 @@ internal sealed unsafe class JsonEditor
         var document = new JsonDocument(JsonDocument.Of(entry).Image);
         _output.Clear();
         _writesReferences = false;
+        _textChange = 0;
         _output.Write(new ReadOnlySpan<byte>(document.Image, document.Names.Bytes));
         WriteValue(document.Root.Address, 0, 0, _edits.Count);
-        entry = JsonDocument.Replace(database, entry, _output);
+        entry = JsonDocument.Replace(database, entry, _output, _textChange);
         _output.Clear();
         End();
         return entry;
@@ -138,6 +156,44 @@ internal sealed unsafe class JsonEditor
         if (_ordinals.Count > ItemsKept) _ordinals.Dispose();
         _edits.Truncate(0);
         _ordinals.Truncate(0);
+    }
+
+    private bool HasReferences(int data, bool isMember) => JsonReferences.Any(Data.Start + data, Data.Start + Data.Length, isMember);
+
+    private void AddEdit(in JsonEdit edit)
+    {
+        byte* data = Data.Start + edit.Data;
+        long text = JsonTextSize.Of(_names, data, data + edit.DataBytes, edit.IsMember);
+        _added += text;
+        _edits.Add(edit with { Text = text });
+    }
+
+    // By how much the text becomes longer, where nothing is removed: edits inside of what others replace are not made.
+    private long Growth()
+    {
+        long growth = _added;
+        using NativeList<JsonEdit> sorted = new(_edits.Count);
+        _edits.Items.CopyTo(sorted.Items);
+        sorted.Items.Sort(_order);
+        ReadOnlySpan<int> ordinals = _ordinals.Items;
+        ReadOnlySpan<int> replaced = default;
+        bool isInside = false;
+        foreach (JsonEdit edit in sorted.Items)
+        {
+            ReadOnlySpan<int> path = ordinals.Slice(edit.Path, edit.Depth);
+            if (isInside && path.StartsWith(replaced))
+            {
+                growth -= edit.Text;
+            }
+            else if (edit.Replaced != 0)
+            {
+                growth -= JsonTextSize.OfItem(_names, (byte*)edit.Replaced);
+                replaced = path;
+                isInside = true;
+            }
+        }
+
+        return growth;
     }
 
     private int OrdinalOf(int edit, int depth)
@@ -160,6 +216,7 @@ internal sealed unsafe class JsonEditor
         JsonEdit edit = _edits.Items[first];
         if (edit.EndsAt(depth))
         {
+            _textChange -= JsonTextSize.OfItem(_names, value);
             JsonReferences.FreeAll(_arena, value);
             WriteData(edit);
             for (int i = first + 1; i < end; i++) Drop(i);
@@ -236,6 +293,7 @@ internal sealed unsafe class JsonEditor
                 count++;
                 if (own.EndsAt(depth + 1) && own.Kind == JsonEditKind.ReplaceItem)
                 {
+                    _textChange -= JsonTextSize.Of(_names, items, next, isObject);
                     JsonReferences.FreeAll(_arena, value);
                     WriteData(own);
                     for (int i = edit + 1; i < groupEnd; i++) Drop(i);
@@ -268,8 +326,9 @@ internal sealed unsafe class JsonEditor
     {
         while (items < end && removing != 0)
         {
-            byte* value = isObject ? items + JsonTag.NameBytes(items) : items;
-            items = value + JsonTag.Bytes(value);
+            byte* value = isObject ? items + JsonTag.NameBytes(items) : items, next = value + JsonTag.Bytes(value);
+            _textChange -= JsonTextSize.Of(_names, items, next, isObject);
+            items = next;
             if (removing > 0) JsonReferences.FreeAll(_arena, value);
             removing += removing > 0 ? -1 : 1;
             ordinal++;
@@ -429,6 +488,7 @@ internal sealed unsafe class JsonEditor
     private int WriteData(in JsonEdit edit)
     {
         _writesReferences |= edit.HasReferences;
+        _textChange += edit.Text;
         _output.Write(Data.Written.Slice(edit.Data, edit.DataBytes));
         return edit.Count;
     }

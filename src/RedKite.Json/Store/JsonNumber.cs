@@ -148,6 +148,28 @@ internal static unsafe class JsonNumber
         return sign + Layout(text[..count], -places, destination[sign..]);
     }
 
+    /// <summary>The length of a number's text.</summary>
+    internal static int TextSize(JsonValue number)
+    {
+        if (number.Kind == JsonKind.Integer) return number.IsUnsigned ? DigitsOf(number.Unsigned) : SizeOf(number.Integer);
+        if (!number.IsDecimal) return Format(number.Double, stackalloc byte[TextMax]);
+        (long digits, int places) = number.Decimal;
+        int count = DigitsOf((ulong)Math.Abs(digits)), whole = count - places, sign = digits < 0 ? 1 : 0;
+        if (places == 0) return sign + count + ".0"u8.Length;
+        if (whole > 0) return sign + count + ".".Length;
+        if (whole > -PlainZerosMax) return sign + "0.".Length - whole + count;
+        return sign + count + (count > 1 ? ".".Length : 0) + "e".Length + SizeOf(whole - 1);
+    }
+
+    private static int SizeOf(long integer) => integer < 0 ? "-".Length + DigitsOf(unchecked((ulong)-integer)) : DigitsOf((ulong)integer);
+
+    private static int DigitsOf(ulong value)
+    {
+        int count = 1;
+        for (; value >= 10_000; value /= 10_000) count += 4;
+        return count + (value >= 1000 ? 3 : value >= 100 ? 2 : value >= 10 ? 1 : 0);
+    }
+
     /// <summary>Writes a double as text.</summary>
     internal static int Format(double value, Span<byte> destination)
     {

@@ -35,7 +35,8 @@ internal sealed unsafe class JsonTextWriter
     [ThreadStatic]
     private static JsonTextWriter? _ofThread;
 
-    private static readonly SearchValues<byte> Escaped = SearchValues.Create([.. Enumerable.Range(0, 0x20).Select(static c => (byte)c), (byte)'"', (byte)'\\']);
+    /// <summary>The characters that have escapes.</summary>
+    internal static readonly SearchValues<byte> Escaped = SearchValues.Create([.. Enumerable.Range(0, 0x20).Select(static c => (byte)c), (byte)'"', (byte)'\\']);
 
     private readonly JsonItems[] _open = new JsonItems[JsonParser.DepthMax + 1];
     private JsonNames _names;
@@ -180,6 +181,14 @@ internal sealed unsafe class JsonTextWriter
         output.Room(1)[0] = value;
         output.Advance(1);
     }
+
+    /// <summary>The bytes of a character's text.</summary>
+    internal static int EscapedBytes(byte character) => character switch
+    {
+        (byte)'\b' or (byte)'\f' or (byte)'\n' or (byte)'\r' or (byte)'\t' or (byte)'"' or (byte)'\\' => 2,
+        < (byte)' ' => 6,
+        _ => 1,
+    };
 
     private static void WriteEscaped(NativeBuffer output, byte character)
     {

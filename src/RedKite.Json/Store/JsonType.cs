@@ -39,7 +39,7 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
     internal override long Bytes(Entry entry)
     {
         ValueRoot root = entry.Root;
-        return BlockSize.RoundUp((long)root.Word) + BytesOf(new JsonDocument(root.Structure).Root);
+        return BlockSize.RoundUp(JsonRoot.ImageBytes(root)) + BytesOf(new JsonDocument(root.Structure).Root);
     }
 
     /// <summary>The bytes of a value inside of a document, with the blocks that it refers to.</summary>
@@ -55,11 +55,11 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
     internal override bool FreeSlice(Arena arena, ref ValueRoot root, int blocksMax)
     {
         JsonValue value = new JsonDocument(root.Structure).Root;
-        byte* end = root.Structure + root.Word;
+        byte* end = root.Structure + JsonRoot.ImageBytes(root);
         for (; blocksMax > 0; blocksMax--)
         {
             if (JsonReferences.FreeOne(arena, value.Address, end, isObject: false)) continue;
-            arena.Free(root.Structure, (long)root.Word);
+            arena.Free(root.Structure, JsonRoot.ImageBytes(root));
             return false;
         }
 
@@ -69,8 +69,8 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
     internal override bool Move(BlockMover mover, ref ValueRoot root, ref MoveCursor cursor, ref int work)
     {
         var moves = new JsonMoves(mover, cursor.Position, work);
-        if (moves.MayMove()) root.Structure = moves.Moved(root.Structure, (long)root.Word);
-        bool isComplete = moves.MoveAll(new JsonDocument(root.Structure).Root.Address, root.Structure + root.Word, isObject: false);
+        if (moves.MayMove()) root.Structure = moves.Moved(root.Structure, JsonRoot.ImageBytes(root));
+        bool isComplete = moves.MoveAll(new JsonDocument(root.Structure).Root.Address, root.Structure + JsonRoot.ImageBytes(root), isObject: false);
         work = moves.Work;
         cursor = cursor.At(moves.Passed);
         return !isComplete;

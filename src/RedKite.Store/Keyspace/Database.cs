@@ -30,6 +30,9 @@ internal sealed unsafe partial class Database
 
     internal int Index { get; }
 
+    /// <summary>See <see cref="Keyspace.BoundsDivisor"/>.</summary>
+    internal int BoundsDivisor => _keyspace.BoundsDivisor;
+
     /// <summary>The number of keys, including expired ones that are not removed yet. Needs no lock.</summary>
     internal long Count => Sum(static table => table.Count);
 
