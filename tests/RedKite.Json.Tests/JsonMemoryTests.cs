@@ -36,6 +36,24 @@ public sealed class JsonMemoryTests
         Assert.InRange(after, text.Length / 4, text.Length * 13 / 10);
     }
 
+    // With more blocks than are counted: all alike, and most of them deep in one of several values.
+    [Theory]
+    [InlineData(1)]
+    [InlineData(3)]
+    public async Task Memory_of_a_document_with_very_many_blocks_is_estimated(int depth)
+    {
+        await using TypeServer server = await TypeServer.StartAsync();
+        var random = new Random(7);
+        string Item() => $$"""{"text":"{{new string('x', 2500)}}","number":{{random.Next(1000)}}}""";
+        string value = '[' + string.Join(',', Enumerable.Range(0, 5000).Select(_ => Item())) + ']';
+        for (int i = 1; i < depth; i++) value = $$"""[{{Item()}},{"a":{{value}},"b":[{{Item()}},{{Item()}}]},{{Item()}}]""";
+        server.Json("JSON.SET", "warm", "$", "[]");
+        long before = server.UsedBytes;
+        Assert.Equal("OK", server.Json("JSON.SET", "doc", "$", value));
+        long used = server.UsedBytes - before, usage = long.Parse(server.Run("MEMORY", "USAGE", "doc"), CultureInfo.InvariantCulture);
+        Assert.InRange(usage, used * 9 / 10, used * 11 / 10);
+    }
+
     // Of a document whose text is shorter, what several paths select, or what is between the values.
     [Theory]
     [InlineData("JSON.GET doc $..*")]

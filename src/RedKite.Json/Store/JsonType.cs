@@ -8,9 +8,6 @@ namespace RedKite.Json.Store;
 /// <summary>Documents in the store.</summary>
 internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
 {
-    // Of a larger document the rest is estimated.
-    private const int CountedBlocksMax = 4096;
-
     /// <summary>The values of a document from which a report determines its depth.</summary>
     internal const int DepthValuesMax = 1024;
 
@@ -39,18 +36,11 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
     internal override long Bytes(Entry entry)
     {
         ValueRoot root = entry.Root;
-        return BlockSize.RoundUp(JsonRoot.ImageBytes(root)) + BytesOf(new JsonDocument(root.Structure).Root);
+        return BlockSize.RoundUp(JsonRoot.ImageBytes(root)) + JsonBytes.OfBlocks(new JsonDocument(root.Structure).Root);
     }
 
     /// <summary>The bytes of a value inside of a document, with the blocks that it refers to.</summary>
-    internal static long MemoryOf(JsonValue value) => JsonTag.Bytes(value.Address) + BytesOf(value);
-
-    /// <summary>The bytes of the blocks that a value refers to.</summary>
-    internal static long BytesOf(JsonValue value)
-    {
-        int blocks = CountedBlocksMax;
-        return BytesOf(value.Address, value.Address + JsonTag.Bytes(value.Address), isObject: false, ref blocks);
-    }
+    internal static long MemoryOf(JsonValue value) => JsonTag.Bytes(value.Address) + JsonBytes.OfBlocks(value);
 
     internal override bool FreeSlice(Arena arena, ref ValueRoot root, int blocksMax)
     {
@@ -91,45 +81,5 @@ internal sealed unsafe class JsonType() : StoredType("ReJSON-RL"u8)
         JsonItems items = value.Items;
         while (values > 0 && items.MoveNext()) deepest = Math.Max(deepest, DepthOf(items.Value, ref values));
         return deepest + 1;
-    }
-
-    private static long BytesOf(byte* items, byte* end, bool isObject, ref int blocks)
-    {
-        long bytes = 0;
-        while (items < end && blocks > 0)
-        {
-            if (isObject) items += JsonTag.NameBytes(items);
-            byte tag = *items;
-            if (tag == JsonTag.Reference)
-            {
-                if (JsonTag.BlockOf(items) != null) bytes += BytesOf(JsonTag.BlockOf(items), ref blocks);
-            }
-            else if (JsonTag.IsInlineContainer(tag))
-            {
-                byte* inner = JsonTag.ItemsOf(items, out byte* innerEnd);
-                bytes += BytesOf(inner, innerEnd, JsonTag.IsInlineObject(tag), ref blocks);
-            }
-
-            items += JsonTag.Bytes(items);
-        }
-
-        return bytes;
-    }
-
-    private static long BytesOf(JsonBlock* block, ref int blocks)
-    {
-        long head = BlockSize.RoundUp(block->Bytes), bytes = 0;
-        blocks--;
-        if (block->IsString) return head;
-        uint counted = 0;
-        for (; counted < block->Chunks && blocks > 0; counted++)
-        {
-            JsonChunk chunk = JsonBlock.ChunksOf(block)[counted];
-            blocks--;
-            bytes += BlockSize.RoundUp(chunk.Bytes);
-            if (chunk.HasReferences) bytes += BytesOf(chunk.Items, chunk.End, block->IsObject, ref blocks);
-        }
-
-        return head + (counted == 0 ? 0 : bytes * block->Chunks / counted);
     }
 }
