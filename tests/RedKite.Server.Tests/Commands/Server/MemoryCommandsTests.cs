@@ -78,7 +78,7 @@ public class MemoryCommandsTests
     [Fact]
     public async Task Doctor_waits_for_data_and_then_reports_the_peak()
     {
-        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes");
+        await using LiveServer server = await LiveServer.StartAsync("enable-debug-command", "yes", "diagnostics", "no");
         Assert.StartsWith("Hi Sam, this server holds too little data", server.Run("MEMORY DOCTOR").Text);
         server.Run("DEBUG POPULATE 28 key 1000000").IsOk();
         Assert.StartsWith("Hi Sam, the memory of this server shows no issue", server.Run("MEMORY DOCTOR").Text);
