@@ -12,6 +12,7 @@ internal sealed class ClusterAgreement : IDisposable
     private static readonly TimeSpan AnswerLimit = TimeSpan.FromSeconds(10);
     private static readonly TimeSpan Rest = TimeSpan.FromMilliseconds(2); // between looks whether this node has seen a change
     private static readonly TimeSpan OwnersRest = TimeSpan.FromMilliseconds(5); // between looks whether former owners of slots have seen a change
+    private static readonly TimeSpan OwnersRestMax = TimeSpan.FromMilliseconds(200);
     private static readonly TimeSpan Retry = TimeSpan.FromMilliseconds(500);
 
     private readonly ServerCore _core;
@@ -112,7 +113,7 @@ internal sealed class ClusterAgreement : IDisposable
             SharedTopology? shared = await SharedTopology.Read(_store, cancellation);
             ClusterState own = _cluster.State;
             ClusterTopology before = shared?.Topology ?? Founded(own.Topology.WithNode(own.SelfId, Node.Describe()));
-            if (before.Find(own.SelfId) is null) before = Joined(before, Node.Describe());
+            if (before.Find(own.SelfId) is null) before = before.WithJoined(Node.Describe());
             ClusterState state = own.With(before);
             (ClusterState? next, string? refusal) = change(state);
             if (next is null) return refusal;
@@ -196,10 +197,10 @@ internal sealed class ClusterAgreement : IDisposable
         limit.CancelAfter(AnswerLimit + TimeSpan.FromMilliseconds(_core.Settings.ClusterLeaseMs));
         try
         {
-            while (IsAwaited())
+            for (TimeSpan rest = OwnersRest; IsAwaited(); rest = rest * 2 < OwnersRestMax ? rest * 2 : OwnersRestMax)
             {
                 _agent.LookAtSlots(); // if they are this node's
-                await Task.Delay(OwnersRest, limit.Token);
+                await Task.Delay(rest, limit.Token);
             }
         }
         catch (OperationCanceledException) when (!_stop.IsCancellationRequested)
@@ -287,7 +288,7 @@ internal sealed class ClusterAgreement : IDisposable
             if (status is null) return "ERR no node with this address is registered in the cluster's store";
             if (status.HasKeysOfItsOwn || Node.HasKeysOfItsOwn) return "ERR the node has keys and is of no cluster yet: it would lose them, so it must be empty";
             ClusterNode found = status.Node;
-            return Change(state => state.Topology.Find(found.Id) is not null ? (state, null) : (state.With(Joined(state.Topology, found)), null));
+            return Change(state => state.Topology.Find(found.Id) is not null ? (state, null) : (state.With(state.Topology.WithJoined(found)), null));
         }
         catch (OperationCanceledException)
         {
@@ -302,9 +303,6 @@ internal sealed class ClusterAgreement : IDisposable
             return "ERR " + failure.Message;
         }
     }
-
-    private static ClusterTopology Joined(ClusterTopology topology, ClusterNode node) =>
-        topology.With(node with { PrimaryId = null, ShardId = ClusterNode.ShardIdOf(node.Id) }).WithTerms(topology.Terms with { Removed = topology.Terms.Removed.Remove(node.Id) });
 
     private async Task Observe(Task work)
     {

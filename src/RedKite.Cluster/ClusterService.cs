@@ -1,4 +1,5 @@
 using System.Collections.Frozen;
+using System.Collections.Immutable;
 using RedKite.Persistence.Files;
 using RedKite.Server.Cluster.Watching;
 using RedKite.Server.Config;
@@ -131,10 +132,10 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     public void Apply(ClusterTopology topology, bool serves)
     {
         Action? rest = null;
-        bool hadAwaited;
+        bool mayGoOn;
         lock (_changing)
         {
-            hadAwaited = !_state.Topology.Terms.Reassigned.IsEmpty;
+            ImmutableArray<Reassignment> awaited = _state.Topology.Terms.Reassigned;
             _mayServe = serves;
             if (topology.Find(_state.SelfId) is not null && (topology.Version > _state.Topology.Version || topology.Terms.ClusterId != _state.Topology.Terms.ClusterId))
             {
@@ -144,6 +145,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
                 (_state, _isFileBehind) = (next, true);
             }
 
+            mayGoOn = !awaited.IsEmpty && (serves || awaited != _state.Topology.Terms.Reassigned); // not what a handover makes wait
             Route();
             if (!_hasAgreed && topology.Find(_state.SelfId) is not null)
             {
@@ -162,7 +164,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         rest?.Invoke();
         _host.ReplicasChanged();
         _host.SlotsMoved();
-        if (hadAwaited) _host.ResumePaused();
+        if (mayGoOn) _host.ResumePaused();
     }
 
     public void Keep()

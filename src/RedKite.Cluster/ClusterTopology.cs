@@ -119,6 +119,20 @@ internal sealed class ClusterTopology
     /// <summary>The same with one more node.</summary>
     internal ClusterTopology With(ClusterNode node) => new(Version, Epoch, Nodes.Add(node), _owners, Terms);
 
+    /// <summary>The same with a node that joins, as a primary without slots.</summary>
+    internal ClusterTopology WithJoined(ClusterNode node)
+    {
+        string shardId = OwnShardIdOf(node.Id);
+        return WithTerms(Terms with { Removed = Terms.Removed.Remove(node.Id), Shards = Terms.Shards.Remove(shardId) }).With(node with { PrimaryId = null, ShardId = shardId });
+    }
+
+    /// <summary>The id of a shard of which a node is the first one. The shard that was its own once may go on without it.</summary>
+    internal string OwnShardIdOf(string id)
+    {
+        string shardId = ClusterNode.ShardIdOf(id);
+        return Nodes.Any(other => other.Id != id && other.ShardId == shardId) ? ClusterNode.NewId() : shardId;
+    }
+
     /// <summary>The same with a replica as the primary of its shard, whose nodes follow it. The slots are its.</summary>
     /// <param name="id">The replica; or the primary, which stays it.</param>
     /// <param name="epoch">Its epoch, which becomes the greatest.</param>
@@ -138,7 +152,7 @@ internal sealed class ClusterTopology
     /// <summary>The same without a node and its slots. Its replicas are primaries without slots.</summary>
     internal ClusterTopology Without(string id)
     {
-        ImmutableArray<ClusterNode> nodes = [.. Nodes.Where(node => node.Id != id).Select(node => node.PrimaryId == id ? node with { PrimaryId = null, ShardId = ClusterNode.ShardIdOf(node.Id) } : node)];
+        ImmutableArray<ClusterNode> nodes = [.. Nodes.Where(node => node.Id != id).Select(node => node.PrimaryId == id ? node with { PrimaryId = null, ShardId = OwnShardIdOf(node.Id) } : node)];
         int gone = IndexOf(id);
         short[] owners = Array.ConvertAll(_owners, owner => owner == gone ? (short)-1 : owner > gone ? (short)(owner - 1) : owner);
         return new ClusterTopology(Version, Epoch, nodes, owners, Terms);

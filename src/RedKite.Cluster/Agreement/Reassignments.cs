@@ -8,7 +8,7 @@ namespace RedKite.Server.Cluster.Agreement;
 /// Clients are sent to it, and the cluster has all of its slots. The second step is its own: it takes the note away when the former owner goes by the first step, or its lease has ended.
 /// </summary>
 /// <remarks>
-/// As long as every slot gets its owner so, a slot without such a note is served by no node but its owner, and the former owner alone is to be looked at. A slot that had no owner, or one that did not serve it yet, may be served by
+/// As long as every slot gets its owner so, a slot without such a note is served by no node but its owner, and the former owner alone is to be looked at; of an owner that did not serve it yet, the one before. A slot that had no owner may be served by
 /// any node. Slots that are given need no second step (<see cref="SlotGift"/>), and neither does the successor of a primary, which its lease has kept from serving.
 /// </remarks>
 internal static class Reassignments
@@ -24,7 +24,7 @@ internal static class Reassignments
             ClusterNode? from = before.OwnerOf(slot), to = next.OwnerOf(slot);
             if (from?.ShardId == to?.ShardId) return false;
             if (to is null) return true;
-            string fromId = from is null || notServed.Contains(slot) ? "" : from.Id;
+            string fromId = from is null ? "" : notServed.Contains(slot) ? before.Terms.Reassigned.First(each => each.Slots.Contains(slot)).FromId : from.Id;
             if (!reassigned.TryGetValue(fromId, out HashSet<int>? slots)) reassigned[fromId] = slots = [];
             slots.Add(slot);
             return true;

@@ -108,9 +108,8 @@ internal static class PlanStepChange
         switch (step.Kind)
         {
             case PlanStepKind.Join when node is null:
-                ClusterNode joining = step.Described! with { PrimaryId = null, ShardId = ClusterNode.ShardIdOf(step.NodeId), Epoch = 0 };
-                topology = Fresh(topology.WithTerms(topology.Terms with { Removed = topology.Terms.Removed.Remove(step.NodeId) }), joining.ShardId).With(joining);
-                return step.OtherId is null ? topology : Follow(topology, joining, step.OtherId);
+                topology = topology.WithJoined(step.Described! with { Epoch = 0 });
+                return step.OtherId is null ? topology : Follow(topology, topology.Find(step.NodeId)!, step.OtherId);
             case PlanStepKind.Join:
                 return step.OtherId is not null ? Follow(topology, node, step.OtherId) : node.IsPrimary ? topology : Detach(topology, node);
             case PlanStepKind.Replicate:
@@ -150,8 +149,7 @@ internal static class PlanStepChange
 
     private static ClusterTopology Detach(ClusterTopology topology, ClusterNode node)
     {
-        string shardId = ClusterNode.ShardIdOf(node.Id);
-        if (topology.Nodes.Any(other => other.Id != node.Id && other.ShardId == shardId)) shardId = ClusterNode.NewId(); // that shard was its own once, and goes on without it
+        string shardId = topology.OwnShardIdOf(node.Id);
         return Fresh(topology, shardId).WithNode(node.Id, node with { PrimaryId = null, ShardId = shardId });
     }
 

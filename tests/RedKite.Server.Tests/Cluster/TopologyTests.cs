@@ -33,6 +33,25 @@ public sealed class TopologyTests
         Assert.Equal(B, read.Importing[6000]);
     }
 
+    // Its shard goes on without it, with its terms.
+    [Fact]
+    public void A_node_that_joins_again_behind_a_failover_has_a_shard_of_its_own()
+    {
+        ClusterTopology before = NodeList.Read($"{A} h 1 master - 0-10\n{B} h 2 slave {A}", version: 7, Empty());
+        string shard = before.Find(A)!.ShardId;
+        Assert.Equal(ClusterNode.ShardIdOf(A), shard);
+        ShardTerms terms = ShardTerms.None with { Acks = 1 };
+        ClusterTopology next = before.WithTerms(shard, terms).WithPrimary(B, epoch: 8).Without(A).WithJoined(before.Find(A)!);
+        Assert.NotEqual(shard, next.Find(A)!.ShardId);
+        Assert.Equal(terms, next.Terms.Of(shard));
+        Assert.True(next.Find(A)!.IsPrimary);
+
+        // One of no shard that goes on has its own again, with no terms of an earlier one.
+        ClusterTopology alone = before.WithTerms(shard, terms).Without(B).Without(A).WithJoined(before.Find(A)!);
+        Assert.Equal(shard, alone.Find(A)!.ShardId);
+        Assert.Equal(ShardTerms.None, alone.Terms.Of(shard));
+    }
+
     [Fact]
     public void A_slot_that_gets_another_owner_is_noted_with_the_one_before()
     {
@@ -42,8 +61,8 @@ public sealed class TopologyTests
         Assert.Empty(Reassignments.Of(next, A));
         Assert.Equal(2, Reassignments.Of(next, B).Length);
 
-        // One that is taken again before it was served may be served by any node, and one that has no owner is no more noted. The successor of a primary has what that one had.
-        Assert.Equal([$"{A}|8|1-1", "|9|0-0"], Shown(Reassignments.Note(next, next.WithOwner([0], A).WithOwner([30], null))));
+        // One that is taken again before it was served may be served by the owner before alone, and one that has no owner is no more noted. The successor of a primary has what that one had.
+        Assert.Equal([$"{A}|8|1-1", $"{A}|9|0-0"], Shown(Reassignments.Note(next, next.WithOwner([0], A).WithOwner([30], null))));
         Assert.Equal(Shown(next), Shown(Reassignments.Note(next, next.WithPrimary(C, epoch: 9))));
         Assert.Same(before, Reassignments.Note(before, before));
 
