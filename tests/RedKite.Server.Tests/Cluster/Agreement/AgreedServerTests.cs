@@ -249,6 +249,7 @@ public sealed class AgreedServerTests : IDisposable
         files.CreateFolder(_folder.Path);
         await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data), files: files);
         await BesideOtherAsync(server);
+        await UntilAsync(() => Status(server)?.Version == Shared.Version); // which is reported when the file has it
         using ManualResetEventSlim stands = new(), goesOn = new();
         files.Plan = call =>
         {
