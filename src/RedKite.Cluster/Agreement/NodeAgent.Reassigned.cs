@@ -11,7 +11,7 @@ internal sealed partial class NodeAgent
 
     private TimeSpan _lookRest = FirstLookRest;
 
-    /// <summary>Has it look at once whether slots of this node wait still. From any thread.</summary>
+    /// <summary>Makes the agent look at once whether slots of this node still wait for their former owner. From any thread.</summary>
     internal void LookAtSlots() => _wake.Set();
 
     // Returns when to look again; null: there is nothing to wait for. It is a change as any other: if it is not answered, the watch brings it, or it is tried again.

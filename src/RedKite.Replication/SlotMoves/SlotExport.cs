@@ -147,14 +147,14 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
     private void SendSnapshot()
     {
         var pipe = new SlotPipe(service.Parts.Data);
-        long saidMs = _core.Clock.SteadyMs;
+        long pingedMs = _core.Clock.SteadyMs;
         while (!service.Parts.Data.TryBeginSynchronization(() => Walk(pipe)))
         {
             Thread.Sleep(RetryMs); // another snapshot is being written
             Check();
-            if (_core.Clock.SteadyMs - saidMs < SlotMoveLimits.SaysMs) continue;
+            if (_core.Clock.SteadyMs - pingedMs < SlotMoveLimits.PingIntervalMs) continue;
             Connection.Send("PING");
-            saidMs = _core.Clock.SteadyMs;
+            pingedMs = _core.Clock.SteadyMs;
         }
 
         move.Enter(SlotMoveState.Snapshot, NowMs);

@@ -24,8 +24,8 @@ internal static class SlotMoveLimits
     /// <summary>How long a source may send nothing before the destination ends the move: it would keep other moves waiting.</summary>
     internal const int SilenceMsMax = 600_000;
 
-    /// <summary>How often a source that has nothing to send yet says so.</summary>
-    internal const int SaysMs = 10_000;
+    /// <summary>How often a source that has nothing to send yet sends a PING.</summary>
+    internal const int PingIntervalMs = 10_000;
 
     /// <summary>How long keys of an earlier move may take to be removed at the destination.</summary>
     internal const int RemovalMsMax = 60_000;

@@ -426,7 +426,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         Log(move);
     }
 
-    /// <summary>Sends what waits for slots of others there, and lets the commands end that began by an older routing: what they have had wait is sent there, too.</summary>
+    /// <summary>Sends clients that wait for slots of other nodes to those nodes, and lets commands end that began by an older routing: clients that these have made wait are sent there, too.</summary>
     internal void Barrier()
     {
         parts.SlotsMoved();
