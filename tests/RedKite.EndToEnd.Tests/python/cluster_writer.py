@@ -11,6 +11,7 @@ import time
 sys.dont_write_bytecode = True
 
 from redis.cluster import ClusterNode, RedisCluster
+from redis.connection import Connection
 from redis import exceptions
 
 VALUES = 6
@@ -18,6 +19,33 @@ LISTS = 4
 PUSHES = 60
 PAUSE = 0.008
 TIMEOUT = 2
+
+WRITES = ("SET", "RPUSH")
+
+
+class NoReply(exceptions.RedisError):
+    """A write whose reply has not come in time. The library would send it again, and what it has sent may still arrive behind that and behind later writes: it would be executed twice."""
+
+
+class OnceConnection:
+    """What is changed of the library's connections, so that a write is sent once."""
+
+    send, read = Connection.send_command, Connection.read_response
+
+    def send_command(self, *args, **kwargs):
+        self.sent = args[0]
+        OnceConnection.send(self, *args, **kwargs)
+
+    def read_response(self, *args, **kwargs):
+        try:
+            return OnceConnection.read(self, *args, **kwargs)
+        except exceptions.TimeoutError as failure:
+            if self.sent in WRITES:
+                raise NoReply(str(failure)) from failure
+            raise
+
+
+Connection.send_command, Connection.read_response = OnceConnection.send_command, OnceConnection.read_response
 
 FAILURES = (exceptions.RedisError, exceptions.RedisClusterException, OSError)  # the second is no RedisError
 KINDS = [
