@@ -75,7 +75,9 @@ internal sealed class ClusterAgreement : IDisposable
     /// Changes the topology in the store, unless the change is refused, and waits until this node goes by it, the nodes that lose slots by it do, and those that get them serve them (<see cref="Reassignments"/>). What the change does beside the topology holds in this node alone.
     /// </summary>
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
-    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change)
+    /// <param name="change">The change.</param>
+    /// <param name="returns">Whether this node, if it was taken out of the cluster, becomes one of it again.</param>
+    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, bool returns = false)
     {
         string? refusal;
         bool isDone = false;
@@ -83,7 +85,7 @@ internal sealed class ClusterAgreement : IDisposable
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
             limit.CancelAfter(AnswerLimit);
-            refusal = Change(change, limit).GetAwaiter().GetResult();
+            refusal = Change(change, returns, limit).GetAwaiter().GetResult();
             isDone = refusal is null;
             return refusal;
         }
@@ -105,7 +107,16 @@ internal sealed class ClusterAgreement : IDisposable
         }
     }
 
-    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, CancellationTokenSource limit)
+    // Why this node does not become one of the cluster by a change that it makes.
+    private string? RefusalOfJoin(ClusterTopology topology, bool returns)
+    {
+        if (Node.HasKeysOfItsOwn) return WouldLoseKeys;
+        return !returns && topology.Terms.Removed.Contains(Node.Id) ? "ERR this node was taken out of the cluster: CLUSTER MEET brings it back" : null;
+    }
+
+    private const string WouldLoseKeys = "ERR the node has keys and is of no cluster yet: it would lose them, so it must be empty";
+
+    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, bool returns, CancellationTokenSource limit)
     {
         CancellationToken cancellation = limit.Token;
         for (int i = 0; i < AttemptsMax; i++)
@@ -113,7 +124,12 @@ internal sealed class ClusterAgreement : IDisposable
             SharedTopology? shared = await SharedTopology.Read(_store, cancellation);
             ClusterState own = _cluster.State;
             ClusterTopology before = shared?.Topology ?? Founded(own.Topology.WithNode(own.SelfId, Node.Describe()));
-            if (before.Find(own.SelfId) is null) before = before.WithJoined(Node.Describe());
+            if (before.Find(own.SelfId) is null)
+            {
+                if (shared is not null && RefusalOfJoin(before, returns) is { } unfit) return unfit;
+                before = before.WithJoined(Node.Describe());
+            }
+
             ClusterState state = own.With(before);
             (ClusterState? next, string? refusal) = change(state);
             if (next is null) return refusal;
@@ -286,9 +302,9 @@ internal sealed class ClusterAgreement : IDisposable
             StoreSnapshot snapshot = _store.Read(StoreKeys.Nodes, limit.Token).GetAwaiter().GetResult();
             NodeStatus? status = snapshot.Entries.Select(static entry => NodeStatus.Read(entry.Value)).FirstOrDefault(status => status.Node is { } node && (node.Ip == host || node.HostName == host) && (node.Port == port || node.TlsPort == port));
             if (status is null) return "ERR no node with this address is registered in the cluster's store";
-            if (status.HasKeysOfItsOwn || Node.HasKeysOfItsOwn) return "ERR the node has keys and is of no cluster yet: it would lose them, so it must be empty";
+            if (status.HasKeysOfItsOwn || Node.HasKeysOfItsOwn) return WouldLoseKeys;
             ClusterNode found = status.Node;
-            return Change(state => state.Topology.Find(found.Id) is not null ? (state, null) : (state.With(state.Topology.WithJoined(found)), null));
+            return Change(state => state.Topology.Find(found.Id) is not null ? (state, null) : (state.With(state.Topology.WithJoined(found)), null), returns: true);
         }
         catch (OperationCanceledException)
         {

@@ -25,6 +25,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
     private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
     private (long Since, long UntilMs) _awaited; // the last change by which slots wait for their former owner, and how long clients do
+    private Task _later = Task.CompletedTask; // what is finished behind replies, one behind the other
     private bool _mayServe = true;
     private bool _hasAgreed; // since the start
     private bool _isFileBehind; // the file has an older topology of the store
@@ -141,7 +142,8 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
             {
                 ClusterState next = _state.With(topology);
                 Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
-                if (_state.Self.IsPrimary && !next.Self.IsPrimary && next.Self.ShardId == _state.Self.ShardId) Lost.NoteSuccessor(next.Self.ShardId);
+                if (_state.Self.IsPrimary && next.Self.ShardId != _state.Self.ShardId && _state.Topology.RangesOf(_state.SelfId).Count > 0) Lost.NoteTakenOut(_state.Self.ShardId);
+                else if (_state.Self.IsPrimary && !next.Self.IsPrimary && next.Self.ShardId == _state.Self.ShardId) Lost.NoteSuccessor(next.Self.ShardId);
                 (_state, _isFileBehind) = (next, true);
             }
 
@@ -232,8 +234,13 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         return refusal;
     }
 
-    /// <summary>Finishes a change in the background, when no reply depends on it. Failures are logged.</summary>
-    internal void DoLater(Func<string?> rest) => ThreadPool.QueueUserWorkItem(_ =>
+    /// <summary>Finishes a change in the background, behind those that were begun before it, when no reply depends on it. Failures are logged.</summary>
+    internal void DoLater(Func<string?> rest)
+    {
+        lock (_changing) _later = _later.ContinueWith(_ => Finish(rest), CancellationToken.None, TaskContinuationOptions.None, TaskScheduler.Default);
+    }
+
+    private void Finish(Func<string?> rest)
     {
         try
         {
@@ -245,7 +252,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         {
             _core.Log.Warning(LogEvents.ClusterRoleFailed, $"A bug ended a change of the topology behind its reply. {failure}");
         }
-    });
+    }
 
     private string? ChangeHere(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, out Func<string?>? rest)
     {

@@ -27,6 +27,12 @@ internal sealed class LostWrites(ServerCore core, IClusterHost host, IFiles file
     /// <summary>This node was a shard's primary, and is to follow another one.</summary>
     internal void NoteSuccessor(string shardId) => Volatile.Write(ref _formerShard, shardId);
 
+    /// <summary>This node was a shard's primary, was taken out of it, and is in another one: its keys are other nodes' by now, and are removed.</summary>
+    internal void NoteTakenOut(string shardId)
+    {
+        if (HasKeys) Note(null, $"This node was the primary of the shard {shardId} and is in another one now. Whether it has executed writes that its successor lacks cannot be told.");
+    }
+
     /// <summary>The primary has answered a link: it sends all its data, in place of this node's, or what is missing here alone. On the link's thread.</summary>
     /// <exception cref="OperationCanceledException">The link is ended: the next one begins anew.</exception>
     internal void NoteAnswer(bool isFull, ClusterState state, CancellationToken cancellation)

@@ -211,7 +211,7 @@ public sealed partial class RedKiteServer
         if (Cluster?.Agreement is { } agreement)
         {
             Parts.Replicas.NodeCameOnline += agreement.LookAgain;
-            OnChange(Quietly(agreement.LookAgain), "cluster-announce-ip", "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-hostname", "cluster-announce-human-nodename", "cluster-announce-zone");
+            OnChange(Quietly(agreement.LookAgain), "cluster-announce-ip", "cluster-announce-port", "cluster-announce-tls-port", "cluster-announce-hostname", "cluster-announce-human-nodename", "cluster-announce-zone", "cluster-replica-no-failover");
         }
 
         OnChange(Quietly(Parts.Durability.Log.ApplySettings), "appendfsync", "no-appendfsync-on-rewrite", "aof-timestamp-enabled");

@@ -114,9 +114,16 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
             return;
         }
 
-        bool hasKeys = HasKeys(cmd);
-        if (cluster.Agreement is { } agreement) ReplyChanged(cmd, refusal: null, () => agreement.IsMember() ?? cluster.ChangeHere(state => WithReset(state, hasKeys, isHard)));
-        else ReplyChanged(cmd, cluster.ChangeHere(state => WithReset(state, hasKeys, isHard)));
+        RedKite.Store.Keyspace.Keyspace keyspace = cmd.Keyspace;
+        if (cluster.Agreement is not { } agreement)
+        {
+            ReplyChanged(cmd, cluster.ChangeHere(state => WithReset(state, HasKeys(keyspace), isHard)));
+            return;
+        }
+
+        // It may become one of the cluster while the store answers, and have keys then.
+        ClusterState seen = cluster.State;
+        ReplyChanged(cmd, refusal: null, () => agreement.IsMember() ?? cluster.ChangeHere(state => ReferenceEquals(state, seen) ? WithReset(state, HasKeys(keyspace), isHard) : (null, "TRYAGAIN The topology has changed meanwhile")));
     }
 
     private static (ClusterState? Next, string? Refusal) WithReset(ClusterState state, bool hasKeys, bool isHard)
@@ -236,9 +243,11 @@ internal sealed class ClusterChanges(ClusterService cluster, IClusterHost host)
     private void ReplyChanged(scoped in CommandContext cmd, string? refusal, Func<string?>? rest = null) => ClusterSlotChanges.ReplyChanged(cmd, cluster, host, refusal, rest);
 
     /// <summary>Whether there is a key in any database.</summary>
-    internal static bool HasKeys(scoped in CommandContext cmd)
+    internal static bool HasKeys(scoped in CommandContext cmd) => HasKeys(cmd.Keyspace);
+
+    private static bool HasKeys(RedKite.Store.Keyspace.Keyspace keyspace)
     {
-        foreach (Database database in cmd.Keyspace.Databases)
+        foreach (Database database in keyspace.Databases)
         {
             if (database.Count > 0) return true;
         }

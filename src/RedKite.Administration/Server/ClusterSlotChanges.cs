@@ -284,10 +284,12 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
 
     private string? Assign(int slot, string id, string shown, long keys, out Func<string?>? rest)
     {
+        bool wasMine = cluster.State.Topology.OwnerOf(slot)?.Id == cluster.State.SelfId;
         return cluster.Change(state =>
         {
             if (FaultOfTarget(state, id, "Unknown node " + shown) is { } fault) return (null, fault);
             bool isMine = state.Topology.OwnerOf(slot)?.Id == state.SelfId, becomesMine = id == state.SelfId;
+            if (isMine && !becomesMine && !wasMine) return (null, "TRYAGAIN The slot has become this node's meanwhile, and its keys have not been counted");
             if (isMine && !becomesMine && keys > 0) return (null, string.Create(CultureInfo.InvariantCulture, $"ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot."));
             if (keys == 0 && state.Migrating.ContainsKey(slot)) state = state.WithMigrating(slot, null);
             ClusterTopology topology = state.Topology;

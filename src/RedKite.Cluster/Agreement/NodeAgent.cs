@@ -269,7 +269,7 @@ internal sealed partial class NodeAgent
         if (Latest is { } latest) terms = await GoBy(await Claim(latest, cancellation), cancellation);
         await Keep();
         if (!terms.IsSealed) await Report(StatusOfNow(sealedAt: 0, _node.Position), cancellation);
-        else if (_reported?.SealedAt != terms.SealedAt) await Report(StatusOfNow(terms.SealedAt, await _node.Seal()), cancellation);
+        else if (_reported?.SealedAt != terms.SealedAt || _reported.IsNoSuccessor != _node.IsNoSuccessor) await Report(StatusOfNow(terms.SealedAt, await _node.Seal()), cancellation);
         return terms;
     }
 
@@ -279,7 +279,14 @@ internal sealed partial class NodeAgent
         if (latest is not null) Check(latest.Topology);
         if (latest?.Topology.Find(_node.Id) is not { } self)
         {
-            if (_applied.Serves) await Apply(_node.Topology, serves: false); // it was taken out
+            if (_applied.Serves)
+            {
+                // It was taken out: no reply leaves any more to what a busy script, which is not waited for, does by the topology of before.
+                _deadline.End();
+                _wakeRenewal.Set();
+                await Apply(_node.Topology, serves: false);
+            }
+
             return ShardTerms.None;
         }
 
@@ -349,7 +356,7 @@ internal sealed partial class NodeAgent
 
     private async Task Apply(ClusterTopology topology, bool serves)
     {
-        if (_applied == (topology.Version, serves)) return;
+        if (_applied == (topology.Version, serves) && _node.Topology.Version == topology.Version) return; // CLUSTER RESET forgets it
         await _node.Apply(topology, serves);
         (_applied, _isKept) = ((topology.Version, serves), false);
         _wake.Set(); // the role may have changed, and with it what there is to claim

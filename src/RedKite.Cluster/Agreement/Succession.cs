@@ -14,7 +14,7 @@ internal sealed record PlannedChange(ClusterTopology Next, IReadOnlyList<StoreCo
 /// <remarks>
 /// A primary is gone when the store says that its lease has ended. The shard is sealed first, under the condition that the primary's key is absent: a node that registers behind that reads that it may
 /// not serve, and replicas let go of it and say how far they are. An acknowledged write is on `replica-acks` replicas that were in step with the primary, so when fewer than
-/// that many of those have not told their positions, one that has told has all such writes, and the greatest position is it. A replica that has just come may have acknowledged one before the terms name it:
+/// that many of those have not told their positions, one that has told has all such writes, and the greatest position is it; if that node may not become a primary, none does. A replica that has just come may have acknowledged one before the terms name it:
 /// every node that is there is waited for.
 /// </remarks>
 internal static class Succession
@@ -54,7 +54,11 @@ internal static class Succession
     {
         ShardTerms terms = topology.Terms.Of(primary.ShardId);
         List<NodeStatus> told = Told(topology, primary, terms, alive);
-        return !terms.IsSealed || IsEnough(topology, primary, terms, told) ? null : $"{told.Count} nodes of the shard have told how far they are, and acknowledged writes could be missing there";
+        if (!terms.IsSealed) return null;
+        if (!IsEnough(topology, primary, terms, told)) return $"{told.Count} nodes of the shard have told how far they are, and acknowledged writes could be missing there";
+        if (Untouched(primary, terms, told) is not null) return null;
+        if (Best(terms, told) is not { } best) return "cluster-replica-no-failover is set on every node of the shard that has told how far it is, or they have no complete data";
+        return AheadOf(best, topology, primary, terms, told) is { } ahead ? $"{ahead.Node.Id} may have acknowledged more than the others have, and cluster-replica-no-failover is set there" : null;
     }
 
     private static PlannedChange? Seal(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive)
@@ -68,24 +72,38 @@ internal static class Succession
     private static PlannedChange? Choose(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive, TimeSpan sealedFor)
     {
         List<NodeStatus> told = Told(topology, primary, terms, alive);
-        NodeStatus? best = told.Find(status => status.Node.Id == primary.Id && status.Incarnation == terms.Incarnation); // nothing is missing there
+        NodeStatus? best = Untouched(primary, terms, told);
         if (best is null)
         {
             if (!IsEnough(topology, primary, terms, told)) return null;
             bool mayComeMore = topology.Nodes.Any(node => node.ShardId == primary.ShardId && alive.TryGetValue(node.Id, out NodeStatus? status) && status.SealedAt != terms.SealedAt);
             if (mayComeMore && (NeedsAll(topology, primary, terms) || sealedFor < Grace)) return null;
-            best = told.Where(static status => !status.IsNoSuccessor && status.Position.Offset >= 0)
-                .OrderByDescending(status => status.Position.History == terms.History)
-                .ThenByDescending(static status => status.Position.Offset)
-                .ThenBy(static status => status.Node.Id, StringComparer.Ordinal)
-                .FirstOrDefault();
-            if (best is null || (terms.Acks > 0 && !terms.AcceptsLoss && topology.ReplicasOf(primary.Id).Any() && best.Position.History != terms.History)) return null;
+            best = Best(terms, told);
+            if (best is null || (NeedsAll(topology, primary, terms) && best.Position.History != terms.History) || AheadOf(best, topology, primary, terms, told) is not null) return null;
         }
 
         long epoch = Math.Max(topology.Epoch, topology.Nodes.Max(static node => node.Epoch)) + 1;
         ClusterTopology next = topology.WithPrimary(best.Node.Id, epoch).WithTerms(primary.ShardId, terms with { SealedAt = 0, Incarnation = best.Incarnation, AcceptsLoss = false, TakenOverAt = best.Position.Offset, TakenOverFrom = best.Position.History, TakenOverIn = best.Position.Database });
         return new PlannedChange(next, [], [$"{best.Node.Id} is the primary of the shard {primary.ShardId}, at the offset {best.Position.Offset}."]);
     }
+
+    // The primary, if it is the one that was sealed and has not ended in between: nothing is missing there.
+    private static NodeStatus? Untouched(ClusterNode primary, ShardTerms terms, List<NodeStatus> told) => told.Find(status => status.Node.Id == primary.Id && status.Incarnation == terms.Incarnation);
+
+    private static NodeStatus? Best(ShardTerms terms, List<NodeStatus> told) =>
+        told.Where(static status => !status.IsNoSuccessor && status.Position.Offset >= 0)
+            .OrderByDescending(status => status.Position.History == terms.History)
+            .ThenByDescending(static status => status.Position.Offset)
+            .ThenBy(static status => status.Node.Id, StringComparer.Ordinal)
+            .FirstOrDefault();
+
+    // One that may not become the primary, and may alone have what it has acknowledged: it counts for that as any other. Null: there is none, or that is not to be kept.
+    private static NodeStatus? AheadOf(NodeStatus best, ClusterTopology topology, ClusterNode primary, ShardTerms terms, List<NodeStatus> told) =>
+        NeedsAll(topology, primary, terms) ? Array.Find(Current(primary, terms, told), status => status.IsNoSuccessor && status.Position.Offset > best.Position.Offset) : null;
+
+    // Those whose data is of the history by which writes were acknowledged.
+    private static NodeStatus[] Current(ClusterNode primary, ShardTerms terms, IReadOnlyList<NodeStatus> told) =>
+        [.. told.Where(status => (status.Node.Id != primary.Id || terms.ReplicasInStep.Contains(primary.Id)) && status.Position.Offset >= 0 && status.Position.History == terms.History)];
 
     // The nodes of a sealed shard that do not move any more.
     private static List<NodeStatus> Told(ClusterTopology topology, ClusterNode primary, ShardTerms terms, IReadOnlyDictionary<string, NodeStatus> alive) =>
@@ -99,7 +117,7 @@ internal static class Succession
     {
         if (!NeedsAll(topology, primary, terms)) return told.Count > 0;
         HashSet<string> inStep = [.. terms.ReplicasInStep];
-        NodeStatus[] current = [.. told.Where(status => (status.Node.Id != primary.Id || inStep.Contains(primary.Id)) && status.Position.Offset >= 0 && status.Position.History == terms.History)];
+        NodeStatus[] current = Current(primary, terms, told);
         long beginning = inStep.Contains(primary.Id) ? 0 : terms.TakenOverAt; // of the history that the primary has claimed: a replica goes by its id before it has so much of it
         if (!Array.Exists(current, status => status.Position.Offset >= beginning)) return false;
         return inStep.Count(id => !Array.Exists(current, status => status.Node.Id == id)) < terms.Acks;

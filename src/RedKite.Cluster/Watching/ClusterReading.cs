@@ -52,7 +52,7 @@ internal sealed class ClusterReading
         NodeStatus[] answering = [.. replicas.Select(node => Alive.GetValueOrDefault(node.Id)).OfType<NodeStatus>().Select(status => status with { Position = PositionOf(status) }).Where(static status => status.Position.Offset >= 0)];
         if (answering.Length == 0) return $"{replicas.Length} of its {replicas.Length} replicas do not answer, or have no complete data";
         if (!Array.Exists(answering, static status => !status.IsNoSuccessor)) return "cluster-replica-no-failover is set on every replica that answers";
-        if (Succession.IsEnough(topology, primary, terms, answering)) return "";
+        if (Succession.IsEnough(topology, primary, terms, answering)) return Succession.Hindrance(topology, primary, Alive) ?? "";
         string[] inStep = [.. terms.ReplicasInStep];
         HashSet<string> current = [.. answering.Where(status => status.Position.History == terms.History).Select(static status => status.Node.Id)];
         int missing = inStep.Count(id => !current.Contains(id));

@@ -69,7 +69,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         {
             case Verdict.IsHeld when _used?.IsHeld(decision.Slot) != true:
             case Verdict.IsClosed when _used?.IsClosed(decision.Slot) != true:
-            case Verdict.IsDown or Verdict.IsDownForWrites when _used?.IsUp == true:
+            case Verdict.IsDown or Verdict.IsDownForWrites when _used?.IsUp == true && StaysHere(decision, routing):
             case Verdict.Asks or Verdict.IsUnstable:
                 return null;
             default:
@@ -83,6 +83,9 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         if (Routing is not { } routing) return null;
         return TextOf(command.MovesKeys ? DecideMove(cmd, command, routing) : Decide(cmd, command, routing, Look.Yes), routing, cmd.Session);
     }
+
+    // Without a right to serve the node goes on only with what no other node has by the topology that it goes by.
+    private static bool StaysHere(Decision decision, SlotRouting routing) => decision.Slot == KeySlot.None || routing.OwnerOf(decision.Slot) == routing.Self;
 
     // Its keys are of one slot, and where that moves key by key it executes whichever of them are here. It may have very many, and asks behind each part of them.
     private static Decision DecideMove(scoped in CommandContext cmd, Command command, SlotRouting routing)
@@ -105,7 +108,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     {
         if (Routing is null) return;
         _scriptMayCross = mayCrossSlots;
-        _scriptsRouting = Routing;
+        _scriptsRouting = _used ?? Routing; // in a transaction that by which EXEC was admitted
         _scriptSlot = keys > 0 ? KeySlot.Of(cmd[cmd.Command.FirstKey > 0 ? cmd.Command.FirstKey : cmd.Command.EarlyKey]) : KeySlot.None;
     }
 
@@ -117,7 +120,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         switch (decision.Verdict)
         {
             case Verdict.Executes: break;
-            case Verdict.IsDown or Verdict.IsDownForWrites when _scriptsRouting?.IsUp == true: break; // as in a transaction, which it may be a part of
+            case Verdict.IsDown or Verdict.IsDownForWrites when _scriptsRouting?.IsUp == true && StaysHere(decision, routing): break; // as in a transaction, which it may be a part of
             case Verdict.Asks or Verdict.IsUnstable when _scriptSlot == decision.Slot && _scriptsRouting?.IsMoving(decision.Slot) == false: break; // it has the stripe of the slot's keys
             case Verdict.IsDownForWrites: return "ERR Script attempted to execute a write command while the cluster is down and readonly";
             case Verdict.IsDown: return "ERR Script attempted to execute a command while the cluster is down";

@@ -89,6 +89,40 @@ public sealed class TransactionSlotTests : IAsyncLifetime
         Assert.Equal("1", _server.Execute("GET", "{foo}b").Text);
     }
 
+    // It is a part of the transaction, by whose admission it goes.
+    [Theory]
+    [InlineData("held")]
+    [InlineData("closed")]
+    [InlineData("down")]
+    [InlineData("migrating")]
+    public void A_script_in_a_transaction_is_executed_whole_whatever_began_before_it(string what)
+    {
+        SlotRouting up = _server.Engine.Routing.Value!;
+        _between = what switch
+        {
+            "down" => () => _server.Engine.Routing.Use(up.WhenDown),
+            "migrating" => () => Assert.Null(_server.Cluster!.ChangeHere(static state => (state.WithMigrating(Slot, Other), null))),
+            _ => () => _server.Cluster!.Hold(SlotSet.Of([new SlotRange(Slot, Slot)]), what == "closed"),
+        };
+        Assert.Equal("1 OK 1", ExecuteWithScript());
+    }
+
+    // The right to serve has ended, and the slot has another owner, which may serve it already.
+    [Fact]
+    public void What_is_executed_without_the_right_to_serve_is_not_about_a_slot_that_has_gone()
+    {
+        SlotRouting up = _server.Engine.Routing.Value!;
+        _between = () =>
+        {
+            Assert.Null(_server.Cluster!.ChangeHere(state => (state.With(state.Topology.WithOwner([Slot], Other)), null)));
+            _server.Engine.Routing.Use(_server.Engine.Routing.Value!.WhenDown);
+        };
+        Assert.StartsWith("1 OK CLUSTERDOWN", Execute(), StringComparison.Ordinal);
+        _server.Engine.Routing.Use(up);
+        const string Script = "redis.call('INCR', '{foo}a') redis.call('T.BETWEEN', '{foo}') return redis.call('INCR', '{foo}b')";
+        Assert.Contains("while the cluster is down", _server.Execute("EVAL", Script, "1", "{foo}a").Text, StringComparison.Ordinal);
+    }
+
     // What it has not used before may have moved already: it has no lock on the slot's keys.
     [Fact]
     public void A_script_that_first_uses_a_slot_that_has_begun_to_move_is_refused()
@@ -115,6 +149,14 @@ public sealed class TransactionSlotTests : IAsyncLifetime
             if (reply.IsError) return reply.Text!;
         }
 
+        return Joined(session.Execute("EXEC"));
+    }
+
+    private string ExecuteWithScript()
+    {
+        using RedKiteSession session = _server.CreateSession();
+        foreach (string command in (string[])["MULTI", "INCR {foo}a", "T.BETWEEN {foo}"]) Assert.False(session.Execute(command.Split(' ')).IsError);
+        Assert.False(session.Execute("EVAL", "return redis.call('INCR', KEYS[1])", "1", "{foo}b").IsError);
         return Joined(session.Execute("EXEC"));
     }
 

@@ -1,3 +1,4 @@
+using RedKite.Net;
 using RedKite.Server.Cluster;
 using RedKite.Server.Cluster.Agreement;
 using RedKite.Server.Cluster.Store;
@@ -281,6 +282,36 @@ public sealed class NodeAgentTests : IDisposable
         Commit(sealedOne.WithPrimary(Id, epoch: 2).WithTerms(Shard, ShardTerms.None).WithVersion(2));
         await UntilAsync(() => _node.Serves);
         Assert.All(served, each => Assert.True(each.IsSaid && each.Version > passed));
+        await EndAsync(running);
+    }
+
+    // The operator lets the node become the primary that nothing but it may be.
+    [Fact]
+    public async Task A_node_of_a_sealed_shard_says_when_it_may_become_the_primary()
+    {
+        _node.IsNoSuccessor = true;
+        Commit(Topology(1).WithPrimary(Other, epoch: 1).WithTerms(Shard, ShardTerms.None with { SealedAt = 1 }));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => Status() is { SealedAt: 1, IsNoSuccessor: true });
+        _node.IsNoSuccessor = false;
+        _agent.LookAgain();
+        await UntilAsync(() => Status() is { SealedAt: 1, IsNoSuccessor: false });
+        await EndAsync(running);
+    }
+
+    // A busy script goes on: what it does by the topology of before is not acknowledged.
+    [Fact]
+    public async Task The_term_of_a_node_that_is_taken_out_ends_before_it_says_so()
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status() is { Serves: true });
+        OutputDeadline term = _deadline.Term;
+        bool? hasEnded = null;
+        _node.Applying = (_, serves) => hasEnded ??= serves ? null : term.Timestamp == 0;
+        Commit(Shared().Topology.WithOwner(Enumerable.Range(0, KeySlot.Count), null).WithoutForGood(Id).WithVersion(Shared().Topology.Version + 1));
+        await UntilAsync(() => Status() is { Serves: false });
+        Assert.True(hasEnded);
         await EndAsync(running);
     }
 

@@ -19,6 +19,19 @@ public class SuccessionTests
         Assert.Equal(B, Next(terms, Told(A, 90), Told(B, 100))?.Next.ReplicasOf(B).First(static node => node.Id == A).PrimaryId);
     }
 
+    // It counts for replica-acks as the others do, so what it alone has may be acknowledged.
+    [Fact]
+    public void A_replica_that_must_not_become_the_primary_is_not_passed_over_while_it_has_more_than_the_others()
+    {
+        ShardTerms terms = Terms() with { InStep = $"{A},{B}" };
+        NodeStatus kept = Told(B, 100) with { IsNoSuccessor = true };
+        Assert.Null(Next(terms, Told(A, 90), kept));
+        Assert.Equal(A, Next(terms, Told(A, 100), kept)?.Next.Find(B)?.PrimaryId);
+        Assert.Equal(B, Next(terms, Told(A, 90), kept with { IsNoSuccessor = false })?.Next.Find(A)?.PrimaryId); // the setting was changed
+        Assert.NotNull(Next(terms with { AcceptsLoss = true }, Told(A, 90), kept));
+        Assert.NotNull(Next(terms with { Acks = 0 }, Told(A, 90), kept));
+    }
+
     // What it alone has may be acknowledged, until the primary says that it does not count any more.
     [Fact]
     public void A_node_that_was_taken_out_of_the_topology_is_missed_while_it_was_in_step()
