@@ -80,13 +80,10 @@ internal static class SketchAccess
     /// <summary>Creates a sketch at the missing first key.</summary>
     internal static Sketch Create(this scoped in CommandContext cmd, SketchType type) => Sketch.Create(cmd.Database, cmd[1], cmd.HashOf(1), type, cmd.Accesses.NewClock);
 
-    /// <summary>Whether the request was accepted before, by a primary or for the log: no setting refuses it now.</summary>
-    internal static bool WasAccepted(this scoped in CommandContext cmd) => cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep;
-
     /// <summary>Whether a command may look at so many places of sketches; otherwise replies that those are too many.</summary>
     internal static bool MayLookAtOrReply(this scoped in CommandContext cmd, long places)
     {
-        if (places <= SketchLimits.PlacesMax || cmd.WasAccepted()) return cmd.MayTakeOrReply(places * StepsPerPlace);
+        if (places <= SketchLimits.PlacesMax || cmd.WasAccepted) return cmd.MayTakeOrReply(places * StepsPerPlace);
         cmd.Reply.Error("ERR the command takes too long on sketches of this size: give it fewer elements or keys"u8);
         return false;
     }

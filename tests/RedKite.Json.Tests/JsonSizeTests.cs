@@ -71,6 +71,25 @@ public sealed class JsonSizeTests
         AssertCounted(server);
     }
 
+    // A buffer has room for 1,073,741 bytes, and what is behind it is not changed.
+    [Theory]
+    [InlineData("JSON.SET doc $.arrays[*] DOUBLES")]
+    [InlineData("JSON.MSET doc $.other 1 doc $.arrays[*] DOUBLES")]
+    [InlineData("JSON.ARRAPPEND doc $.arrays[*] DOUBLES")]
+    [InlineData("JSON.ARRINSERT doc $.arrays[*] 0 DOUBLES")]
+    [InlineData("JSON.STRAPPEND doc $.strings[*] STRING")]
+    public async Task Values_for_all_places_fit_one_buffer(string command)
+    {
+        const int Places = 3000;
+        await using TypeServer server = await TypeServer.StartAsync(guardsMemory: false, Divisor, "loops", "1", "stripes", "1");
+        Assert.Equal("OK", server.Json("JSON.SET", "doc", "$", $$"""{"arrays":[{{string.Join(',', Enumerable.Repeat("[]", Places))}}],"strings":[{{string.Join(',', Enumerable.Repeat("\"\"", Places))}}],"other":0}"""));
+        string before = server.Document("doc");
+        string doubles = '[' + string.Join(',', Enumerable.Repeat("1e9", 45)) + ']', text = '"' + new string('x', 400) + '"';
+        Assert.Equal("ERR the path selects more values than there is room for", server.Json(command.Replace("DOUBLES", doubles, StringComparison.Ordinal).Replace("STRING", text, StringComparison.Ordinal).Split(' ')));
+        Assert.Equal(before, server.Document("doc"));
+        AssertCounted(server);
+    }
+
     [Fact]
     public async Task Payload_with_a_longer_text_is_refused()
     {

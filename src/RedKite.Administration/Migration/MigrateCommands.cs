@@ -97,7 +97,7 @@ internal sealed class MigrateCommands(MigrationService service, ReplicationState
         }
 
         // A log and a primary's stream have no MIGRATE: what it removed is in them.
-        if (cmd.Environment.IsInUnit || cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep)
+        if (cmd.Environment.IsInUnit || cmd.WasAccepted)
         {
             cmd.Reply.Error("ERR MIGRATE cannot be used in a transaction or script, because it waits for another server"u8);
             return null;

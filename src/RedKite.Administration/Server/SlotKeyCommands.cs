@@ -118,7 +118,7 @@ internal sealed class SlotKeyCommands(ClusterService cluster, ReplicationState r
         {
             // A log and a primary's stream contain what was accepted: it is never refused later.
             Keyspace keyspace = cmd.Keyspace;
-            bool mayTakeLong = cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep;
+            bool mayTakeLong = cmd.WasAccepted;
             if (!mayTakeLong && slots.Sum(slot => SlotMemory.CountKeys(keyspace, slot)) > KeysInUnitMax)
             {
                 cmd.Reply.Error("ERR the command takes too long for a transaction or script"u8);
@@ -167,5 +167,5 @@ internal sealed class SlotKeyCommands(ClusterService cluster, ReplicationState r
 
     // The role changes behind the commands of loops, but not behind those of callers in the process.
     private string? RefusalOfRole(scoped in CommandContext cmd) =>
-        replication.IsReplica && cmd.Settings.ReplicaReadOnly && cmd.Environment.Time.CallersExpiry != ExpiryPolicy.Keep ? "READONLY You can't write against a read only replica." : null;
+        replication.IsReplica && cmd.Settings.ReplicaReadOnly && !cmd.WasAccepted ? "READONLY You can't write against a read only replica." : null;
 }

@@ -1,5 +1,4 @@
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Commands.Arguments;
 
@@ -20,7 +19,7 @@ internal static class RepeatedKeys
     {
         long all = 0;
         foreach (long size in sizes) all += size;
-        if (all <= ElementsMax || cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep) return true; // what was accepted once is not refused later
+        if (all <= ElementsMax || cmd.WasAccepted) return true; // what was accepted once is not refused later
         var seen = new HashSet<ulong>();
         long again = 0;
         for (int i = 0; i < sizes.Length; i++)

@@ -24,7 +24,10 @@ internal struct GeoMatch : IComparable<GeoMatch>
 /// reached they form a heap with the last one on top, which is replaced by a better match. Matches of equal distance stay in the
 /// order in which they were found.
 /// </summary>
-internal ref struct GeoMatches(bool farthestFirst, long countMax)
+/// <param name="farthestFirst">Whether the farthest members come first.</param>
+/// <param name="countMax">The limit.</param>
+/// <param name="wasAccepted">Whether the memory is not bounded, because the command was accepted before.</param>
+internal ref struct GeoMatches(bool farthestFirst, long countMax, bool wasAccepted)
 {
     private NativeList<GeoMatch> _items;
     private long _found;
@@ -43,7 +46,7 @@ internal ref struct GeoMatches(bool farthestFirst, long countMax)
             return true;
         }
 
-        if (!NativeList<GeoMatch>.HasRoom(2L * (Count + 1))) return false; // while it grows
+        if (Count == Array.MaxLength || !(wasAccepted || NativeList<GeoMatch>.HasRoom(2L * (Count + 1)))) return false; // while it grows
         _items.Add(match);
         if (Count < countMax) return true;
         for (int i = (Count / 2) - 1; i >= 0; i--) PutInHeap(i, _items.Items[i]);

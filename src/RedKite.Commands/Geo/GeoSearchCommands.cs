@@ -106,7 +106,7 @@ internal static class GeoSearchCommands
 
         // With a COUNT but without ANY and an order, the nearest members are returned.
         GeoOrder order = options.Order == GeoOrder.None && options.Count > 0 && !options.Any ? GeoOrder.Nearest : options.Order;
-        var found = new GeoMatches(order == GeoOrder.Farthest, options.Count == 0 || options.Any ? long.MaxValue : options.Count);
+        var found = new GeoMatches(order == GeoOrder.Farthest, options.Count == 0 || options.Any ? long.MaxValue : options.Count, cmd.WasAccepted);
         if (!TryCollect(set, options, ref found))
         {
             found.Release();

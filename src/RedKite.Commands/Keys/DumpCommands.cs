@@ -182,7 +182,7 @@ internal sealed class DumpCommands(ServerRun run, Func<int> streamVersion)
         nint kept = database.BeginReplacing(hash, existing);
         var target = new RdbTarget(database, key, hash, accessClock, cmd.NowMs, cmd.Expiry, Limits(cmd.Settings))
         {
-            IsOfClient = cmd.Environment.Time.CallersExpiry != ExpiryPolicy.Keep, // a log and a primary's stream contain what was accepted
+            IsOfClient = !cmd.WasAccepted, // a log and a primary's stream contain what was accepted
         };
         RdbScratch scratch = _scratch ??= new RdbScratch();
         scratch.IsStrict = cmd.Settings.SanitizeDumpPayload is var sanitize && (sanitize == SanitizeDumpPayload.Yes || (sanitize == SanitizeDumpPayload.Clients && cmd.Session.Connection is not null));

@@ -361,8 +361,8 @@ internal static class StringCommands
         else cmd.Reply.Null();
     }
 
-    /// <summary>The maximum length of a string: that of an argument, and at most what an entry can hold.</summary>
-    internal static long BytesMaxOf(scoped in CommandContext cmd) => Math.Min(cmd.Settings.ProtoMaxBulkLength, StringBytesMax);
+    /// <summary>The maximum length of a string: that of an argument that clients may send, and at most what an entry can hold.</summary>
+    internal static long BytesMaxOf(scoped in CommandContext cmd) => cmd.WasAccepted ? StringBytesMax : Math.Min(cmd.Settings.ProtoMaxBulkLength, StringBytesMax);
 
     private static bool IsLengthOrReply(scoped in CommandContext cmd, long start, long added)
     {

@@ -2,7 +2,6 @@ using RedKite.Protocol;
 using RedKite.Server.Changes;
 using RedKite.Server.Commands.Arguments;
 using RedKite.Server.Model;
-using RedKite.Store.Keyspace;
 using RedKite.Store.Values.VectorSets;
 
 namespace RedKite.Server.Commands.VectorSets;
@@ -66,7 +65,7 @@ internal struct VectorAddOptions
     internal readonly bool TryFormOrReply(scoped in CommandContext cmd, int dimensions, out VectorSetForm form)
     {
         form = Reduced == 0 ? new VectorSetForm(dimensions, 0, Links, Quantization) : new VectorSetForm(Reduced, dimensions, Links, Quantization);
-        bool wasAccepted = cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep; // by another server: a log, or a primary's stream
+        bool wasAccepted = cmd.WasAccepted; // by another server: a log, or a primary's stream
         long floatsMax = wasAccepted ? VectorSetLimits.ProjectionFloatsMax : VectorSetLimits.NewProjectionFloatsMax;
         return (long)Reduced * dimensions <= floatsMax || VectorSetAccess.ReplyTooManyDimensions(cmd);
     }

@@ -98,7 +98,7 @@ internal static class CommandBlocking
     internal static long StepsAtOnce(this scoped in CommandContext cmd)
     {
         // A log and a primary's stream contain what was accepted: it is never refused later.
-        if (cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep) return UnitWork.NoLimit;
+        if (cmd.WasAccepted) return UnitWork.NoLimit;
         return cmd.Environment.IsInUnit ? cmd.Environment.UnitWork.Granted : UnitWork.CommandStepsMax;
     }
 
@@ -109,7 +109,7 @@ internal static class CommandBlocking
     internal static long StepsOfSlice(this scoped in CommandContext cmd, long sliceSteps)
     {
         sliceSteps /= cmd.Keyspace.BoundsDivisor;
-        if (!cmd.Environment.IsInUnit || cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep) return sliceSteps;
+        if (!cmd.Environment.IsInUnit || cmd.WasAccepted) return sliceSteps;
         return Math.Min(sliceSteps, (sliceSteps / UnitWork.CheapPart) + cmd.Environment.UnitWork.Left);
     }
 

@@ -4,6 +4,7 @@ using RedKite.Server.Changes;
 using RedKite.Server.Config;
 using RedKite.Server.Metrics;
 using RedKite.Store.Keyspace;
+using RedKite.Store.Memory;
 
 namespace RedKite.Server.Model;
 
@@ -83,6 +84,12 @@ internal ref struct CommandContext
 
     /// <inheritdoc cref="CommandTime.Expiry"/>
     internal readonly ExpiryClock Expiry => Time.Expiry;
+
+    /// <inheritdoc cref="CommandTime.WasAccepted"/>
+    internal readonly bool WasAccepted => Time.WasAccepted;
+
+    /// <summary>Whether the command may take memory for its own work (<see cref="ScratchMemory"/>).</summary>
+    internal readonly bool MayTakeScratch(long bytes) => WasAccepted || ScratchMemory.HasRoom(bytes);
 
     internal AccessRecorder Accesses { get; }
 

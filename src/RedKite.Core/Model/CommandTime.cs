@@ -59,6 +59,9 @@ internal sealed class CommandTime
         }
     }
 
+    /// <summary>Whether the request was accepted before, by a primary or for the log. No setting and no bound of this server refuses it: its data would differ.</summary>
+    internal bool WasAccepted => _callersExpiry == ExpiryPolicy.Keep;
+
     /// <summary>Sets whether what has expired is hidden, also from commands for which <see cref="BeginExpiry"/> is not called: they only read.</summary>
     internal bool HidesExpired
     {

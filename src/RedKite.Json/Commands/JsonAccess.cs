@@ -35,6 +35,8 @@ internal static class JsonAccess
 
     internal static ReadOnlySpan<byte> NoObject => "ERR Path does not exist or not an object"u8;
 
+    internal const string TooManyPlaces = "ERR the path selects more values than there is room for";
+
     internal const string TooLarge = "ERR document exceeds maximum allowed size";
 
     /// <summary>The path that a command has if it is not given.</summary>
@@ -88,7 +90,7 @@ internal static class JsonAccess
     internal static bool TryFindOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, JsonSearch search, ref long steps, out JsonMatches matches)
     {
         matches = JsonMatches.OfThread;
-        matches.Find(document, path, cmd.PlacesMax(search.WantsPaths), cmd.StepsAtOnceMax() - steps, search.CountMax, search.WithoutLast);
+        matches.Find(document, path, cmd.Bounds(search.WantsPaths), cmd.StepsAtOnceMax() - steps, search.CountMax, search.WithoutLast);
         steps += matches.Steps;
         return cmd.EndOrReply(matches);
     }
@@ -107,10 +109,10 @@ internal static class JsonAccess
             return cmd.EndOrReply(matches);
         }
 
-        bool mayWait = complete is null && !cmd.Environment.IsInUnit && !cmd.IsAccepted(); // a document that is elsewhere now is searched at once
+        bool mayWait = complete is null && !cmd.Environment.IsInUnit && !cmd.WasAccepted; // a document that is elsewhere now is searched at once
         long stepsMax = cmd.StepsAtOnceMax();
         matches = JsonMatches.OfThread;
-        matches.Begin(document, path, cmd.PlacesMax(wantsPaths), countMax);
+        matches.Begin(document, path, cmd.Bounds(wantsPaths), countMax);
         if (!matches.Run(mayWait ? SliceSteps / cmd.Keyspace.BoundsDivisor : long.MaxValue, stepsMax))
         {
             if (mayWait)
@@ -139,11 +141,8 @@ internal static class JsonAccess
         return true;
     }
 
-    // What a log or a primary's stream has is not refused.
-    private static bool IsAccepted(this scoped in CommandContext cmd) => cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep;
-
     /// <summary>The size of the text that a document may have (<see cref="JsonTextSize"/>).</summary>
-    internal static long TextMax(this scoped in CommandContext cmd) => (cmd.IsAccepted() ? JsonTextSize.LoadedMax : JsonTextSize.DocumentMax) / cmd.Keyspace.BoundsDivisor;
+    internal static long TextMax(this scoped in CommandContext cmd) => (cmd.WasAccepted ? JsonTextSize.LoadedMax : JsonTextSize.DocumentMax) / cmd.Keyspace.BoundsDivisor;
 
     /// <summary>Whether a document's text has room for what the editor's edits add; otherwise drops them and replies that it has none.</summary>
     /// <param name="cmd">The command.</param>
@@ -159,7 +158,21 @@ internal static class JsonAccess
         return false;
     }
 
-    private static int PlacesMax(this scoped in CommandContext cmd, bool wantsPaths) => !wantsPaths ? 0 : cmd.IsAccepted() ? int.MaxValue : JsonMatches.PlacesMax / cmd.Keyspace.BoundsDivisor;
+    /// <summary>Whether the editor has room for the data of all edits that a command makes; otherwise drops the edits and replies that it has none.</summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="data">The bytes.</param>
+    /// <param name="start">Where the command's reply begins, if something of it is written.</param>
+    internal static bool MayEditOrReply(this scoped in CommandContext cmd, long data, long start = long.MaxValue)
+    {
+        if (data <= JsonEditor.DataMax / cmd.Keyspace.BoundsDivisor) return true;
+        JsonEditor.OfThread.Discard();
+        if (cmd.Reply.Length > start) cmd.Reply.Truncate(start);
+        cmd.Reply.Error(TooManyPlaces);
+        return false;
+    }
+
+    private static JsonBounds Bounds(this scoped in CommandContext cmd, bool wantsPaths) =>
+        new(!wantsPaths ? 0 : cmd.WasAccepted ? int.MaxValue : JsonMatches.PlacesMax / cmd.Keyspace.BoundsDivisor, cmd.WasAccepted);
 
     /// <summary>The steps that all searches that a command makes at once may take together.</summary>
     internal static long StepsAtOnceMax(this scoped in CommandContext cmd) => Math.Max(UnitWork.CheapSteps, cmd.StepsAtOnce()) / NanosecondsPerStep;
@@ -168,7 +181,7 @@ internal static class JsonAccess
     {
         if (matches.Steps * NanosecondsPerStep > UnitWork.CheapSteps && cmd.Environment.IsInUnit) cmd.Environment.UnitWork.Take(matches.Steps * NanosecondsPerStep);
         if (matches.Outcome == JsonOutcome.Complete) return true;
-        cmd.Reply.Error(matches.Outcome == JsonOutcome.TooManySteps ? "ERR the path takes too many steps in this document"u8 : "ERR the path selects more values than there is room for"u8);
+        cmd.Reply.Error(matches.Outcome == JsonOutcome.TooManySteps ? "ERR the path takes too many steps in this document" : TooManyPlaces);
         return false;
     }
 

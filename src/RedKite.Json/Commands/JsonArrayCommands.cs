@@ -67,9 +67,9 @@ internal static class JsonArrayCommands
     {
         long bytes = 0;
         for (int i = firstValue; i < cmd.Count; i++) bytes += cmd[i].Length;
-        if (bytes * matches.Items.Length > ScratchMemory.BytesMax)
+        if (!cmd.MayTakeScratch(bytes * matches.Items.Length))
         {
-            cmd.Reply.Error("ERR the path selects more values than there is room for"u8);
+            cmd.Reply.Error(JsonAccess.TooManyPlaces);
             return false;
         }
 
@@ -92,6 +92,7 @@ internal static class JsonArrayCommands
             }
 
             editor.AddInsertion(matches.PathOf(match), (int)at, data, cmd.Count - firstValue);
+            if (!cmd.MayEditOrReply((editor.Data.Length - data) * (long)matches.Items.Length)) return false;
         }
 
         return true;
@@ -149,6 +150,13 @@ internal static class JsonArrayCommands
 
     private static bool TryReplyText(scoped in CommandContext cmd, long start, JsonDocument document, JsonValue value)
     {
+        if (cmd.WasAccepted)
+        {
+            // No reply goes anywhere, so none can be too long.
+            cmd.Reply.Null();
+            return true;
+        }
+
         NativeBuffer text = JsonTexts.Begin();
         if (!JsonTexts.TryWrite(text, document.Names, value, cmd.Keyspace.BoundsDivisor) || cmd.Reply.Overflowed)
         {

@@ -209,7 +209,7 @@ internal static class JsonNumberCommands
             return false;
         }
 
-        if ((path.IsLegacy && last < 0) || !ScratchMemory.HasRoom(bytes))
+        if ((path.IsLegacy && last < 0) || !cmd.MayTakeScratch(bytes))
         {
             reply.Error(last < 0 ? "ERR Path does not exist or not a string"u8 : "ERR string exceeds maximum allowed size (proto-max-bulk-len)"u8);
             return false;
@@ -226,6 +226,7 @@ internal static class JsonNumberCommands
                 int data = editor.Data.Length;
                 editor.AppendString(match.Value.Text, appended.Text);
                 editor.Add(JsonEditKind.Replace, matches.PathOf(match), data, replaced: match.Value);
+                if (!cmd.MayEditOrReply(editor.Data.Length, start)) return false;
                 if (!path.IsLegacy) reply.Integer(match.Value.Text.Length + appended.Text.Length);
             }
             else if (!path.IsLegacy)

@@ -154,9 +154,9 @@ internal static class JsonSetCommands
         {
             if (setting.Condition == Condition.Missing) return Outcome.Nothing;
             places = matches.Items.Length;
-            if ((long)cmd[key + 2].Length * places > ScratchMemory.BytesMax)
+            if (!cmd.MayTakeScratch((long)cmd[key + 2].Length * places))
             {
-                cmd.Reply.Error("ERR the path selects more values than there is room for"u8);
+                cmd.Reply.Error(JsonAccess.TooManyPlaces);
                 return Outcome.Replied;
             }
 
@@ -170,6 +170,7 @@ internal static class JsonSetCommands
                 }
 
                 editor.Add(JsonEditKind.Replace, matches.PathOf(match), data, replaced: match.Value);
+                if (!cmd.MayEditOrReply((editor.Data.Length - data) * (long)places)) return Outcome.Replied;
                 if (setting.IsTried) break;
             }
         }

@@ -6,6 +6,16 @@ namespace RedKite.Json.Paths;
 /// <summary>A value that a path has found, and the ordinals of the items on the way to it, if they are wanted.</summary>
 internal readonly record struct JsonMatch(JsonValue Value, int Path, int Depth);
 
+/// <summary>How much a search may find.</summary>
+/// <param name="PlacesMax">How many values there may be if the ways to them are wanted; 0: they are not.</param>
+/// <param name="WasAccepted">Whether memory does not bound it, because the command was accepted before.</param>
+internal readonly record struct JsonBounds(int PlacesMax, bool WasAccepted)
+{
+    // A list that is full doubles.
+    internal int CountMax<T>()
+        where T : unmanaged => WasAccepted ? Array.MaxLength : (int)Math.Min(Array.MaxLength, NativeList<T>.CountMax);
+}
+
 /// <summary>How a search ended.</summary>
 internal enum JsonOutcome : byte
 {
@@ -41,7 +51,7 @@ internal sealed partial class JsonMatches
     private JsonPath _path = null!;
     private JsonDocument _document;
     private JsonNames _names;
-    private int _placesMax;
+    private JsonBounds _bounds;
     private int _openQueries;
     private int _countMax;
     private long _stepsMax;
@@ -82,24 +92,24 @@ internal sealed partial class JsonMatches
     /// <summary>Finds what a path selects.</summary>
     /// <param name="document">The document.</param>
     /// <param name="path">The path.</param>
-    /// <param name="placesMax">How many values there may be if the ways to them are wanted; 0: they are not.</param>
+    /// <param name="bounds">How much it may find.</param>
     /// <param name="stepsMax">The steps that it may take.</param>
     /// <param name="countMax">After how many values it ends.</param>
     /// <param name="withoutLast">Whether the last segment is left out.</param>
-    internal JsonOutcome Find(JsonDocument document, JsonPath path, int placesMax, long stepsMax, int countMax = int.MaxValue, bool withoutLast = false)
+    internal JsonOutcome Find(JsonDocument document, JsonPath path, JsonBounds bounds, long stepsMax, int countMax = int.MaxValue, bool withoutLast = false)
     {
-        Begin(document, path, placesMax, countMax, withoutLast);
+        Begin(document, path, bounds, countMax, withoutLast);
         Run(long.MaxValue, stepsMax);
         return Outcome;
     }
 
     /// <summary>Begins a search.</summary>
-    internal void Begin(JsonDocument document, JsonPath path, int placesMax, int countMax = int.MaxValue, bool withoutLast = false)
+    internal void Begin(JsonDocument document, JsonPath path, JsonBounds bounds, int countMax = int.MaxValue, bool withoutLast = false)
     {
         if (_matches.Count > ItemsKept) _matches.Dispose();
         if (_ordinals.Count > ItemsKept) _ordinals.Dispose();
         if (_found.Count > ItemsKept) _found.Dispose();
-        (_document, _names, _path, _placesMax, _countMax) = (document, document.Names, path, placesMax, countMax);
+        (_document, _names, _path, _bounds, _countMax) = (document, document.Names, path, bounds, countMax);
         WithoutLast = withoutLast;
         Restart();
     }
@@ -143,8 +153,8 @@ internal sealed partial class JsonMatches
     private void Add(JsonValue value)
     {
         int path = _ordinals.Count, depth = _walk.Depth;
-        bool wantsPath = _placesMax > 0;
-        if (_matches.Count >= NativeList<JsonMatch>.CountMax || (wantsPath && (_matches.Count >= _placesMax || path + depth > NativeList<int>.CountMax)))
+        bool wantsPath = _bounds.PlacesMax > 0;
+        if (_matches.Count >= _bounds.CountMax<JsonMatch>() || (wantsPath && (_matches.Count >= _bounds.PlacesMax || path + (long)depth > _bounds.CountMax<int>())))
         {
             Outcome = JsonOutcome.TooManyMatches;
             return;
@@ -164,7 +174,7 @@ internal sealed partial class JsonMatches
         walk.Begin(_path, segment, start);
         while (walk.MoveNext())
         {
-            if (_found.Count >= NativeList<JsonValue>.CountMax) Outcome = JsonOutcome.TooManyMatches;
+            if (_found.Count >= _bounds.CountMax<JsonValue>()) Outcome = JsonOutcome.TooManyMatches;
             else _found.Add(walk.Value);
         }
 

@@ -15,6 +15,9 @@ namespace RedKite.Json.Store;
 internal sealed unsafe class JsonEditor
 #pragma warning restore CA1001
 {
+    /// <summary>The most that a command writes to <see cref="Data"/> for all of its edits, whatever the memory: a buffer has 2 GiB, of which one edit may need a part for a while.</summary>
+    internal const int DataMax = 1 << 30;
+
     // Lists that grew beyond this are not kept for the next command.
     private const int ItemsKept = 16 * 1024;
 

@@ -233,7 +233,7 @@ internal static class CuckooCommands
         Report(cmd, isNew, changed);
     }
 
-    private static int LayersMax(scoped in CommandContext cmd) => cmd.WasAccepted() ? int.MaxValue : cmd.Settings.CuckooMaxExpansions;
+    private static int LayersMax(scoped in CommandContext cmd) => cmd.WasAccepted ? int.MaxValue : cmd.Settings.CuckooMaxExpansions;
 
     private static bool TryCreateBySettingsOrReply(scoped in CommandContext cmd, long capacity, out Sketch filter)
     {

@@ -36,7 +36,7 @@ internal static class Compactor
     /// </summary>
     internal static bool MayRecomputeOrReply(scoped in CommandContext cmd, scoped Series series, long from, long to)
     {
-        if (series.Rules.IsEmpty || from > series.LastTime || cmd.Environment.Time.CallersExpiry == ExpiryPolicy.Keep) return true;
+        if (series.Rules.IsEmpty || from > series.LastTime || cmd.WasAccepted) return true;
         long samples = 0;
         var rules = new SeriesRules(series.Rules);
         for (int at = 0; at < rules.Length; at = rules.Next(at))
