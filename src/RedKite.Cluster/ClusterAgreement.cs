@@ -241,15 +241,16 @@ internal sealed class ClusterAgreement : IDisposable
     internal void Give(SlotGift gift) => _agent.Give(gift);
 
     /// <inheritdoc cref="IClusterOwnership.Promise"/>
-    internal string? Promise(string moveId, out long revision, CancellationToken cancellation)
+    internal string? Promise(string moveId, out PromisedSlots promise, CancellationToken cancellation)
     {
-        revision = 0;
-        if (!_cluster.IsPrimary || Deadline.HasEnded) return "ERR the destination is no primary that may serve";
+        promise = default;
+        ClusterNode self = _cluster.State.Self;
+        if (!self.IsPrimary || Deadline.HasEnded) return "ERR the destination is no primary that may serve";
         try
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(cancellation, _stop.Token);
             limit.CancelAfter(AnswerLimit);
-            revision = SlotPromise.Make(_store, moveId, Node.Id, _agent.Lease, limit.Token).GetAwaiter().GetResult();
+            promise = new PromisedSlots(SlotPromise.Make(_store, moveId, Node.Id, _agent.Lease, limit.Token).GetAwaiter().GetResult(), self.Epoch);
             return null;
         }
         catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)

@@ -58,9 +58,9 @@ internal sealed partial class ClusterService : IClusterOwnership
 
     public bool HasStore => _agreement is not null;
 
-    public SlotGift BeginGift(SlotSet slots, string toId, string moveId, long promisedAt)
+    public SlotGift BeginGift(SlotSet slots, string toId, string moveId, PromisedSlots promise)
     {
-        var gift = new SlotGift(slots, toId, moveId, promisedAt);
+        var gift = new SlotGift(slots, toId, moveId, promise);
         _agreement!.Give(gift);
         return gift;
     }
@@ -74,7 +74,7 @@ internal sealed partial class ClusterService : IClusterOwnership
         }
     }
 
-    public string? Promise(string moveId, out long revision, CancellationToken cancellation) => _agreement!.Promise(moveId, out revision, cancellation);
+    public string? Promise(string moveId, out PromisedSlots promise, CancellationToken cancellation) => _agreement!.Promise(moveId, out promise, cancellation);
 
     public void Withdraw(string moveId, CancellationToken cancellation) => _agreement!.Withdraw(moveId, cancellation);
 

@@ -26,6 +26,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
     private (long Since, long UntilMs) _awaited; // the last change by which slots wait for their former owner, and how long clients do
     private Task _later = Task.CompletedTask; // what is finished behind replies, one behind the other
+    private (ImmutableArray<Reassignment> Notes, SlotSet? Slots) _awaitedSlots = ([], null); // by the notes of the topology; the same set as long as these are the same
     private bool _mayServe = true;
     private bool _hasAgreed; // since the start
     private bool _isFileBehind; // the file has an older topology of the store
@@ -69,6 +70,9 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
 
     /// <summary>What is removed of slots that other nodes have.</summary>
     internal SlotRemovals Removals => _core.Routing.Hidden.Removals;
+
+    /// <summary>Whether a slot has keys here from when it was this node's, which are being removed.</summary>
+    internal bool IsRemoving(int slot) => _core.Routing.Hidden.IsRemoving(slot);
 
     /// <summary>Whether the lease has ended by which the node would serve, or has not begun yet: it does not go by the store then.</summary>
     internal bool HasLostLease => _core.Routing.Lease is { HasEnded: true };
@@ -377,7 +381,8 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         SlotRouting? before = _core.Routing.Value;
         _core.Routing.NoteFeeding(_mayServe || !state.Self.IsPrimary);
         if (_agreement is not null) _core.Routing.Use(ReplicasBy(topology, state.SelfId));
-        SlotSet? awaited = _agreement is null || topology.Terms.Reassigned.IsEmpty ? null : topology.Terms.ReassignedSlots;
+        if (_awaitedSlots.Notes != topology.Terms.Reassigned) _awaitedSlots = (topology.Terms.Reassigned, topology.Terms.Reassigned.IsEmpty ? null : topology.Terms.ReassignedSlots);
+        SlotSet? awaited = _agreement is null ? null : _awaitedSlots.Slots;
         if (awaited is not null && topology.Terms.Reassigned.Max(static each => each.Since) is var since && since != _awaited.Since) _awaited = (since, _core.Clock.SteadyMs + settings.ClusterMovePauseMs);
         var next = new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held, awaited)
         {

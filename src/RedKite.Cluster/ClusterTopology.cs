@@ -109,6 +109,18 @@ internal sealed class ClusterTopology
 
     internal ClusterTopology WithEpoch(long epoch) => new(Version, epoch, Nodes, _owners, Terms);
 
+    /// <summary>The same with a new epoch for each node that becomes a primary by this topology and has none yet: by its epoch, others see that it has not been a primary all the time.</summary>
+    /// <param name="before">The topology that this one replaces.</param>
+    internal ClusterTopology WithEpochsOfNewPrimaries(ClusterTopology before)
+    {
+        if (Nodes == before.Nodes) return this;
+        long old = Math.Max(before.Epoch, before.Nodes.Select(static node => node.Epoch).DefaultIfEmpty().Max());
+        long epoch = Math.Max(old, Math.Max(Epoch, Nodes.Max(static node => node.Epoch)));
+        long last = epoch;
+        ImmutableArray<ClusterNode> nodes = [.. Nodes.Select(node => node.IsPrimary && node.Epoch <= old && before.Find(node.Id) is not { IsPrimary: true } ? node with { Epoch = ++last } : node)];
+        return last == epoch ? this : new ClusterTopology(Version, last, nodes, _owners, Terms);
+    }
+
     internal ClusterTopology WithVersion(long version) => new(version, Epoch, Nodes, _owners, Terms);
 
     internal ClusterTopology WithTerms(ClusterTerms terms) => new(Version, Epoch, Nodes, _owners, terms);

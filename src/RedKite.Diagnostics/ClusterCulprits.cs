@@ -30,6 +30,8 @@ internal sealed class ClusterCulprits(ClusterPicture? picture)
 
     internal string Doubts() => Listed(picture?.Doubtful.Values.Distinct(), id => $"given to {Named(id)}");
 
+    internal string Awaited() => Listed(picture?.Awaited, slots => Text($"{Times(slots.Slots.Count, "slot")} of {Named(slots.OwnerId)}{(slots.WaitsFor.Count > 0 ? $", for {Listed(slots.WaitsFor, Named)}" : "")}"));
+
     internal string Moves()
     {
         if (picture is null) return "";

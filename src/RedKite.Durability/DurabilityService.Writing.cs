@@ -50,13 +50,30 @@ internal sealed partial class DurabilityService
     /// <inheritdoc/>
     public bool TryBarrier(Func<bool> givesUp)
     {
-        if (!TryEnterWhole(givesUp, out ScriptMutexHold hold)) return false;
-        using (_keyspace.LockAll())
+        // Threads that sleep at a lock look at a flag alone.
+        var isOver = new WaitFlag();
+        using var watch = new Timer(
+            _ =>
+            {
+                if (isOver.IsUp || !givesUp()) return;
+                isOver.Raise();
+                _keyspace.Scripts.WakeAll();
+            },
+            state: null,
+            ScriptPollMs,
+            ScriptPollMs);
+        if (!TryEnterWhole(givesUp, out ScriptMutexHold hold, isOver: isOver)) return false;
+        bool hasPassed = true;
+        foreach (Stripe stripe in _keyspace.Stripes)
         {
+            // One at a time: a command that holds one for long keeps no other one from clients.
+            hasPassed = stripe.EnterOrGiveWay(isOver);
+            if (!hasPassed) break;
+            stripe.Exit();
         }
 
         ExitWhole(hold);
-        return true;
+        return hasPassed;
     }
 
     /// <summary>Begins to write all data to replicas on another thread, unless a snapshot is being written.</summary>
@@ -128,8 +145,8 @@ internal sealed partial class DurabilityService
         TryEnterWhole(() => _stops || _hasEnded, out ScriptMutexHold hold) ? hold : throw new FileFailure("save", "the data", FileFailure.Canceled);
 
     // Takes what precedes all stripes: nothing of a primary's stream is half executed, and no script runs, whose mutex also guards what is no key. One that runs
-    // for long is waited for, unless the caller gives up; one that no threshold makes busy, only by polls.
-    private bool TryEnterWhole(Func<bool> givesUp, out ScriptMutexHold hold, bool polls = false)
+    // for long is waited for, unless the caller gives up; one that no threshold makes busy, only by polls or a flag.
+    private bool TryEnterWhole(Func<bool> givesUp, out ScriptMutexHold hold, bool polls = false, WaitFlag? isOver = null)
     {
         hold = new ScriptMutexHold(_keyspace.Scripts);
         while (!_replication.Applying.TryEnter(ScriptPollMs))
@@ -137,7 +154,7 @@ internal sealed partial class DurabilityService
             if (givesUp()) return false;
         }
 
-        while (!(polls ? hold.TryBegin(Stopwatch.GetTimestamp()) : hold.Begin(Stopwatch.GetTimestamp())))
+        while (!(polls ? hold.TryBegin(Stopwatch.GetTimestamp()) : hold.Begin(Stopwatch.GetTimestamp(), isOver)))
         {
             if (givesUp())
             {

@@ -272,6 +272,22 @@ public sealed class PageTests(Browser browser, LoadedServer loaded)
         }
     }
 
+    // Whatever is drawn at that moment.
+    [Fact]
+    public async Task Keys_change_the_range_of_the_address_before_its_data_is_here()
+    {
+        await using PageUnderTest tab = await browser.OpenAsync(loaded.Server.Address, "/#slow");
+        await tab.ReadyAsync("slow");
+        await tab.Page.RouteAsync("**/api/history**", static _ => Task.CompletedTask); // not answered any more
+        long to = DateTimeOffset.UtcNow.ToUnixTimeSeconds() - 90_000, from = to - 300;
+        await tab.Page.GotoAsync(new Uri(loaded.Server.Address, $"/#slow?from={from}&to={to}").ToString());
+        await tab.Page.Locator(".chart .plot").First.FocusAsync();
+        await tab.Page.Keyboard.PressAsync("+");
+        await Assertions.Expect(tab.Page).ToHaveURLAsync(new System.Text.RegularExpressions.Regex($"from={from + 75}&to={to - 75}"));
+        await tab.Page.Keyboard.PressAsync("ArrowLeft"); // and so does the next key
+        await Assertions.Expect(tab.Page).ToHaveURLAsync(new System.Text.RegularExpressions.Regex($"from={from + 37}&"));
+    }
+
     [Fact]
     public async Task Password_is_requested_and_opens_the_page()
     {

@@ -77,6 +77,15 @@ public sealed class ClusterProgramTests
             {
                 string e = $"127.0.0.1:{added.Port}";
                 await Repeat(() => Cluster(store, "add", e, "--yes"), static run => run.ExitCode == 0); // it registers soon
+
+                // Slots that move key by key are refused before anything has begun, whichever node says so.
+                Assert.Equal("OK", Run(nodes[3], $"CLUSTER SETSLOT 3300 MIGRATING {Run(added, "CLUSTER MYID")}"));
+                await Fails(1, "1 slot (3300): MIGRATING or IMPORTING there", store, "move", "3300,15495", "--to", e, "--plan");
+                Assert.Equal("OK", Run(nodes[3], "CLUSTER SETSLOT 3300 STABLE"));
+                Assert.Equal("OK", Run(added, $"CLUSTER SETSLOT 15495 IMPORTING {Run(nodes[1], "CLUSTER MYID")}"));
+                await Fails(1, "1 slot (15495): MIGRATING or IMPORTING there", store, "move", "3300,15495", "--to", e, "--yes");
+                Assert.Equal("OK", Run(added, "CLUSTER SETSLOT 15495 STABLE"));
+                Assert.All(nodes[..2].Skip(1).Append(nodes[3]), static node => Assert.Equal("", Run(node, "CLUSTER GETSLOTMIGRATIONS")));
                 Assert.Equal("done", Outcome(await Cluster(store, "move", "3300,15495", "--to", e, "--yes", "--json")));
                 Assert.Equal(("2", "1"), (Run(added, "GET {b}"), Run(added, "GET {a}")));
                 (await Cluster(store, "rebalance", "--yes")).Succeeded();

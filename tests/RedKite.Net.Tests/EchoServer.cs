@@ -14,7 +14,13 @@ internal sealed class EchoServer : IDisposable
     private readonly ListeningSocket _listener;
     private readonly ArrivalWatch _arrivals;
 
-    internal EchoServer(string transport, EchoHandler handler, int loops = 1, Func<ByteLayer>? newLayer = null, Func<Transport, Transport>? wrap = null)
+    /// <param name="transport">The name of the transport.</param>
+    /// <param name="handler">The first loop's handler.</param>
+    /// <param name="loops">How many loops.</param>
+    /// <param name="newLayer">Makes the layer of a connection; null: there is none.</param>
+    /// <param name="wrap">Wraps the transport; null: it is used as it is.</param>
+    /// <param name="passesOn">Whether connections that wait for a loop for a moment go to another one: a loop that gets no processor is passed over then.</param>
+    internal EchoServer(string transport, EchoHandler handler, int loops = 1, Func<ByteLayer>? newLayer = null, Func<Transport, Transport>? wrap = null, bool passesOn = true)
     {
         _listener = ListeningSocket.Tcp(IPAddress.Loopback, 0, 511, newLayer);
         Handler = handler;
@@ -23,7 +29,7 @@ internal sealed class EchoServer : IDisposable
         {
             EventLoop loop = wrap is not null
                 ? new($"echo-{i}", Pool, self => wrap(transport == "sockets" ? new SocketsTransport(self) : new EpollTransport())) { Chooser = Choose }
-                : new($"echo-{i}", transport == "sockets", Pool) { ArrivalWatch = _arrivals, Chooser = Choose };
+                : new($"echo-{i}", transport == "sockets", Pool) { ArrivalWatch = passesOn ? _arrivals : null, Chooser = Choose };
             loop.Serve(i == 0 ? handler : new EchoHandler());
             Loops.Add(loop);
         }

@@ -245,10 +245,12 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         return FaultOfTarget(state, id, "I don't know about node " + shown) is { } fault ? (null, fault) : (state.WithMigrating(slot, id), null);
     }
 
-    private static (ClusterState? Next, string? Refusal) Import(ClusterState state, int slot, string id, string shown)
+    // With the node's state locked: no other topology takes the slot away in between.
+    private (ClusterState? Next, string? Refusal) Import(ClusterState state, int slot, string id, string shown)
     {
         if (state.Topology.OwnerOf(slot)?.Id == state.SelfId) return (null, string.Create(CultureInfo.InvariantCulture, $"ERR I'm already the owner of hash slot {slot}"));
-        return FaultOfTarget(state, id, "I don't know about node " + shown) is { } fault ? (null, fault) : (state.WithImporting(slot, id), null);
+        if (FaultOfTarget(state, id, "I don't know about node " + shown) is { } fault) return (null, fault);
+        return cluster.IsRemoving(slot) ? (null, "TRYAGAIN keys of the slot are still here, and being removed") : (state.WithImporting(slot, id), null);
     }
 
     // Its keys are counted when no new one can be added to it, so that the stripe is not locked while the file is written. False: a script is busy.

@@ -96,7 +96,7 @@ internal sealed class SlotKeyCommands(ClusterService cluster, ReplicationState r
     private string? RefusalOfFlush(int slot, bool wasHere)
     {
         if (RefusalOfDoubt(slot) is { } refusal) return refusal;
-        return cluster.Routing is { } routing && (routing.IsHeld(slot) || routing.IsClosed(slot) || (wasHere && !IsHere(slot))) ? BeingGiven : null;
+        return cluster.Routing is { } routing && (routing.IsHeld(slot) || routing.IsClosed(slot) || routing.IsAwaited(slot) || (wasHere && !IsHere(slot))) ? BeingGiven : null;
     }
 
     private bool IsHere(int slot) => cluster.Routing is { } routing && routing.OwnerOf(slot) == routing.Self;

@@ -4,7 +4,7 @@ namespace RedKite.Server.Cluster.Agreement;
 
 /// <content>
 /// Slots that this node gives away as a whole. The node that receives them has put a promise into the store, which ends with its lease: while it is there, that node keeps what it has received. One transaction changes the owner and
-/// takes the promise; it requires the promise, this node's registration, and the topology by which this node serves. A transaction without an answer is sent again until the outcome is known. If this registration ends before that,
+/// takes the promise; it requires the promise, that the node has had its role since then, this node's registration, and the topology by which this node serves. A transaction without an answer is sent again until the outcome is known. If this registration ends before that,
 /// it cannot happen any more, and the topology that is read behind the next registration says whether it has.
 /// </content>
 internal sealed partial class NodeAgent
@@ -84,7 +84,7 @@ internal sealed partial class NodeAgent
     // Returns why not; null: they are given, and this node goes by that.
     private async Task<string?> TryGive(SlotGift gift, CancellationToken cancellation)
     {
-        var promise = new StoreCondition(StoreKeys.Import(gift.MoveId), gift.PromisedAt);
+        var promise = new StoreCondition(StoreKeys.Import(gift.MoveId), gift.Promise.Revision);
         for (int attempt = 0; attempt < GiftAttemptsMax; attempt++)
         {
             await Look(cancellation);
@@ -119,6 +119,7 @@ internal sealed partial class NodeAgent
         if (!_applied.Serves) return "the source does not serve";
         if (topology.Terms.ReassignedSlots.Overlaps(gift.Slots)) return "the source does not serve some of the slots yet: another node may still";
         if (topology.Find(gift.ToId) is not { IsPrimary: true } to) return "the destination is no primary any more";
+        if (to.Epoch != gift.Promise.Epoch) return "the destination has another epoch than when it promised: it may have removed what it had received, as a replica in between";
         return topology.Terms.Of(to.ShardId).IsSealed ? "the destination does not serve: a primary is chosen for its shard" : null;
     }
 

@@ -47,7 +47,26 @@ internal static class Reassignments
     /// <param name="reassignment">The slots.</param>
     /// <param name="registered">What the nodes say of themselves, that one at least, read when the topology had the note.</param>
     internal static bool HasEnded(Reassignment reassignment, IEnumerable<NodeStatus> registered) =>
-        !registered.Any(status => status.Serves && status.Version < reassignment.Since && (reassignment.FromId.Length == 0 || reassignment.FromId == status.Node.Id));
+        !registered.Any(status => MayServe(reassignment, status));
+
+    private static bool MayServe(Reassignment reassignment, NodeStatus status) => status.Serves && status.Version < reassignment.Since && (reassignment.FromId.Length == 0 || reassignment.FromId == status.Node.Id);
+
+    /// <summary>The slots that are waited for, with the nodes that hinder their owners.</summary>
+    /// <param name="topology">The topology.</param>
+    /// <param name="registered">What the nodes say of themselves.</param>
+    internal static IReadOnlyList<AwaitedSlots> Awaited(ClusterTopology topology, IEnumerable<NodeStatus> registered)
+    {
+        if (topology.Terms.Reassigned.IsEmpty) return [];
+        NodeStatus[] all = [.. registered];
+        return
+        [
+            .. topology.Terms.Reassigned.SelectMany(each => each.Slots.Slots().GroupBy(slot => topology.OwnerOf(slot)!.Id).Select(ofOwner =>
+            {
+                HashSet<int> slots = [.. ofOwner];
+                return new AwaitedSlots(ofOwner.Key, SlotSet.Of(slots.Contains), each.Since, each.FromId, [.. all.Where(status => MayServe(each, status)).Select(static status => status.Node.Id)]);
+            })),
+        ];
+    }
 
     /// <summary>A topology without some notes.</summary>
     internal static ClusterTopology Without(ClusterTopology topology, IEnumerable<Reassignment> ended) =>

@@ -39,6 +39,7 @@ internal sealed record SharedTopology(ClusterTopology Topology, long Revision)
     internal async Task<SharedTopology?> TryReplace(IClusterStore store, ClusterTopology next, IEnumerable<StoreCondition> conditions, CancellationToken cancellation, StoreCondition? taken = null)
     {
         if (taken is null) next = Reassignments.Note(Topology, next);
+        next = next.WithEpochsOfNewPrimaries(Topology);
         next = next.WithVersion(Topology.Version + 1);
         List<StoreCondition> all = [new StoreCondition(StoreKeys.Topology, Revision), .. conditions];
         List<StorePut> puts = [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(next))];

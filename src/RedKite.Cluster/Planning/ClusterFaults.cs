@@ -19,6 +19,7 @@ internal static class ClusterFaults
         if (view.Controller.Length == 0) faults.Add(new("no-controller", IsError: true, "no controller is active, so no replica takes over: start a node with cluster-controller yes, or redkite controller"));
         SlotSet free = SlotSet.Of(slot => topology.OwnerOf(slot) is null);
         if (!free.IsEmpty) faults.Add(new("slots-without-owner", IsError: true, $"{PlanStep.ShowSlots(free)} without an owner: CLUSTER ADDSLOTSRANGE on a node gives them to it"));
+        foreach (AwaitedSlots awaited in Reassignments.Awaited(topology, view.Alive.Values)) faults.Add(new("slots-awaited", IsError: false, ShowAwaited(view, awaited)));
         foreach (ClusterNode primary in topology.Nodes.Where(static node => node.IsPrimary)) AddShard(view, topology, primary, faults);
         foreach (NodeStatus status in view.Alive.Values.Where(status => topology.Find(status.Node.Id) is null).OrderBy(static status => status.Node.Id, StringComparer.Ordinal))
         {
@@ -29,6 +30,11 @@ internal static class ClusterFaults
 
         return faults;
     }
+
+    /// <summary>Slots that wait for their former owner, in one line for people.</summary>
+    internal static string ShowAwaited(ClusterView view, AwaitedSlots awaited) => awaited.WaitsFor.Count > 0
+        ? $"{PlanStep.ShowSlots(awaited.Slots)} of {view.Show(awaited.OwnerId)} not served yet: {string.Join(", ", awaited.WaitsFor.Select(view.Show))} may serve them until it goes by version {awaited.Since}, or its lease has ended"
+        : $"{PlanStep.ShowSlots(awaited.Slots)} of {view.Show(awaited.OwnerId)} not served yet: no other node serves them any more, and the owner takes them soon";
 
     private static void AddShard(ClusterView view, ClusterTopology topology, ClusterNode primary, List<ClusterFault> faults)
     {

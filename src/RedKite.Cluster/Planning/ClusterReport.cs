@@ -62,6 +62,21 @@ internal static class ClusterReport
         }
 
         json.WriteEndArray();
+        json.WriteStartArray("awaited"u8);
+        foreach (AwaitedSlots awaited in view.Topology is { } topology ? Reassignments.Awaited(topology, view.Alive.Values) : [])
+        {
+            json.WriteStartObject();
+            WriteSlots(json, awaited.Slots.Ranges());
+            json.WriteString("owner"u8, awaited.OwnerId);
+            json.WriteString("from"u8, awaited.FromId);
+            json.WriteNumber("since"u8, awaited.Since);
+            json.WriteStartArray("waits_for"u8);
+            foreach (string id in awaited.WaitsFor) json.WriteStringValue(id);
+            json.WriteEndArray();
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
         json.WriteStartArray("faults"u8);
         foreach (ClusterFault fault in faults)
         {

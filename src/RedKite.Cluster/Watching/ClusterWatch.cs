@@ -23,6 +23,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
     private readonly Dictionary<string, (long Revision, long AtMs)> _seen = new(StringComparer.Ordinal); // what each node has said last, and when that was seen first
     private readonly Dictionary<string, (double Seconds, long AtMs)> _ahead = new(StringComparer.Ordinal); // clocks
     private readonly Dictionary<int, long> _keyByKey = []; // since when slots move
+    private readonly Dictionary<(long Since, string FromId), long> _awaited = []; // since when slots wait for their former owner, as this node has seen it
     private readonly Queue<(long Version, long AtMs)> _versions = new(); // the newer ones, and when each was seen first
     private WatchedStore? _store;
     private ClusterAgreement? _agreement;
@@ -141,6 +142,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
                 Takeovers = cluster.Events.Takeovers,
                 OldestMoveSeconds = Math.Max(wholeSeconds, KeyByKeySeconds(state)),
                 DoubtfulSlots = doubtful,
+                AwaitedSeconds = AwaitedSeconds(topology),
                 HottestSlot = _hottest.Slot,
                 HottestSlotPercent = _hottest.Percent,
             };
@@ -202,6 +204,16 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
         foreach (int slot in _keyByKey.Keys.Where(slot => !state.Migrating.ContainsKey(slot) && !state.Importing.ContainsKey(slot)).ToArray()) _keyByKey.Remove(slot);
         foreach (int slot in state.Migrating.Keys.Concat(state.Importing.Keys)) _keyByKey.TryAdd(slot, nowMs);
         return _keyByKey.Count == 0 ? 0 : (nowMs - _keyByKey.Values.Min()) / 1000.0;
+    }
+
+    private double AwaitedSeconds(ClusterTopology topology)
+    {
+        if (topology.Terms.Reassigned.IsEmpty && _awaited.Count == 0) return 0;
+        long nowMs = core.Clock.SteadyMs;
+        HashSet<(long, string)> notes = [.. topology.Terms.Reassigned.Select(static note => (note.Since, note.FromId))];
+        foreach ((long, string) note in _awaited.Keys.Where(note => !notes.Contains(note)).ToArray()) _awaited.Remove(note);
+        foreach ((long, string) note in notes) _awaited.TryAdd(note, nowMs);
+        return _awaited.Count == 0 ? 0 : (nowMs - _awaited.Values.Min()) / 1000.0;
     }
 
     // What this node says of itself.
@@ -283,6 +295,7 @@ internal sealed class ClusterWatch(ServerCore core, IClusterHost host, IClusterM
                 Migrating = state.Migrating,
                 Importing = state.Importing,
                 Doubtful = doubtful,
+                Awaited = Reassignments.Awaited(topology, reading?.Alive.Values ?? []),
             };
         }
     }

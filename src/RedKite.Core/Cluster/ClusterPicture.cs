@@ -55,7 +55,17 @@ internal sealed record ClusterPicture
     internal required IReadOnlyDictionary<int, string> Importing { get; init; }
 
     internal required IReadOnlyDictionary<int, string> Doubtful { get; init; }
+
+    internal required IReadOnlyList<AwaitedSlots> Awaited { get; init; }
 }
+
+/// <summary>Slots whose owner does not serve them yet, because another node may.</summary>
+/// <param name="OwnerId">The owner.</param>
+/// <param name="Slots">The slots.</param>
+/// <param name="Since">The version of the topology by which they have the owner.</param>
+/// <param name="FromId">Their former owner; empty: any node may be it.</param>
+/// <param name="WaitsFor">The nodes that serve by an older version, as far as is known; empty: the owner serves soon.</param>
+internal sealed record AwaitedSlots(string OwnerId, SlotSet Slots, long Since, string FromId, IReadOnlyList<string> WaitsFor);
 
 /// <summary>A shard of the picture.</summary>
 /// <param name="Id">Its id.</param>

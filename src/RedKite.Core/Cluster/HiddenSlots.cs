@@ -5,7 +5,7 @@ namespace RedKite.Server.Cluster;
 
 /// <summary>
 /// Which slots have keys here that clients do not see, and which of them the background removes: those that another node has now, and those that are received from one. On a replica that is every slot that its
-/// primary does not have: only the primary removes.
+/// primary does not have: only the primary removes. Keys of slots that another node may serve are not seen either, and stay.
 /// </summary>
 /// <remarks>
 /// <para>A slot that comes back leaves the removed ones before the new routing is in force, so no command writes to a slot whose keys are removed. A slot without an owner keeps its keys, as in Redis.</para>
@@ -20,6 +20,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
     private SlotSet _received = SlotSet.Empty; // not those that clients use since
     private SlotSet _elsewhere = SlotSet.Empty; // on a replica
     private SlotSet _doubtful = SlotSet.Empty; // another node may have them, and its clients may have changed their keys
+    private SlotSet _awaited = SlotSet.Empty; // the same: their former owner
     private SlotRouting? _routing;
     private SlotRemovals _removals;
 
@@ -39,7 +40,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
         {
             SlotRouting? old = _routing;
             _routing = next;
-            if (old is not null && next.HasOwnersOf(old) && next.Doubtful == old.Doubtful) return; // slots are held, or no more
+            if (old is not null && next.HasOwnersOf(old) && next.Doubtful == old.Doubtful && next.Awaited == old.Awaited) return; // slots are held, or no more
             FailReceptions(next);
             SlotSet gone = SlotSet.Of(slot => old is not null && Had(old, slot) && IsElsewhere(next, slot));
             _removed = _removed.With(gone).Without(SlotSet.Of(slot => !IsElsewhere(next, slot)));
@@ -48,8 +49,15 @@ internal sealed class HiddenSlots(Keyspace keyspace)
             else if (old is { Primary: not SlotRouting.NoNode }) _removed = _removed.With(Foreign(next));
             _elsewhere = next.Primary == SlotRouting.NoNode ? SlotSet.Empty : SlotSet.Of(slot => next.OwnerOf(slot) is var owner && owner != SlotRouting.NoNode && owner != next.Primary && owner != next.Self);
             _doubtful = next.Doubtful ?? SlotSet.Empty;
+            _awaited = next.Awaited ?? SlotSet.Empty;
             Apply();
         }
+    }
+
+    /// <summary>Whether a slot has keys here that are being removed. If it were to come key by key now, they would be taken for those that have come.</summary>
+    internal bool IsRemoving(int slot)
+    {
+        lock (_changing) return _removed.Contains(slot) && CountKeys(slot) > 0;
     }
 
     /// <summary>Has the keys removed that were loaded and are of other nodes' slots.</summary>
@@ -143,10 +151,16 @@ internal sealed class HiddenSlots(Keyspace keyspace)
         long count = 0;
         for (int slot = 0; slot < KeySlot.Count; slot++)
         {
-            if (!slots.Contains(slot)) continue;
-            foreach (Database database in keyspace.Databases) count += database.CountOfSlot(slot);
+            if (slots.Contains(slot)) count += CountKeys(slot);
         }
 
+        return count;
+    }
+
+    private long CountKeys(int slot)
+    {
+        long count = 0;
+        foreach (Database database in keyspace.Databases) count += database.CountOfSlot(slot);
         return count;
     }
 
@@ -161,7 +175,7 @@ internal sealed class HiddenSlots(Keyspace keyspace)
             else _removals.Canceled++;
         }
 
-        SlotSet hidden = _removed.With(_received).With(_elsewhere).With(_doubtful);
+        SlotSet hidden = _removed.With(_received).With(_elsewhere).With(_doubtful).With(_awaited);
         keyspace.RemovedSlots = _removed.IsEmpty ? null : _removed;
         keyspace.HiddenSlots = hidden.IsEmpty ? null : hidden;
     }

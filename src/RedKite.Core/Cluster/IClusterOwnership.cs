@@ -72,19 +72,20 @@ internal interface IClusterOwnership
     bool HasStore { get; }
 
     /// <summary>
-    /// Gives slots, which are held, to a node that has promised to keep what it has received of them. The transaction requires that promise, this node's registration and the topology by which it serves.
+    /// Gives slots, which are held, to a node that has promised to keep what it has received of them. The transaction requires that promise, that the node has kept its role since, this node's registration and the topology by which
+    /// it serves.
     /// </summary>
-    SlotGift BeginGift(SlotSet slots, string toId, string moveId, long promisedAt);
+    SlotGift BeginGift(SlotSet slots, string toId, string moveId, PromisedSlots promise);
 
     /// <summary>Refuses the slots of a gift of which it is not known whether they were given; null: it is known.</summary>
     void Doubt(SlotGift? gift);
 
     /// <summary>Puts into the store that this node keeps what it has received in a move, until <see cref="Withdraw"/> has returned.</summary>
     /// <param name="moveId">The move.</param>
-    /// <param name="revision">The revision of the promise.</param>
+    /// <param name="promise">The promise. It is about what this node has received in its role of now: whether that has gone on since before must be looked at behind it.</param>
     /// <param name="cancellation">The node stops.</param>
     /// <returns>Why not, as the error of a reply; null: it is there.</returns>
-    string? Promise(string moveId, out long revision, CancellationToken cancellation);
+    string? Promise(string moveId, out PromisedSlots promise, CancellationToken cancellation);
 
     /// <summary>Takes a promise back. When this returns, no transaction gives the slots by it any more, and this node goes by a topology that is not older.</summary>
     /// <exception cref="OperationCanceledException">The node stops. The promise may be there.</exception>

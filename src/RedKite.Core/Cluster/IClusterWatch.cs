@@ -71,6 +71,9 @@ internal sealed record ClusterFigures
     /// <summary>Slots that are refused, because it is not known whether another node has taken them.</summary>
     internal double DoubtfulSlots { get; init; } = double.NaN;
 
+    /// <summary>How long slots have waited at most for their former owner; 0: none do.</summary>
+    internal double AwaitedSeconds { get; init; } = double.NaN;
+
     /// <summary>The share of this node's requests with keys that use the hottest slot.</summary>
     internal double HottestSlotPercent { get; init; } = double.NaN;
 

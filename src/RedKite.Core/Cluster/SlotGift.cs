@@ -2,6 +2,11 @@ using RedKite.Store.Keyspace;
 
 namespace RedKite.Server.Cluster;
 
+/// <summary>A destination's promise to keep what it has received of slots that move, as the store has it.</summary>
+/// <param name="Revision">The store's revision of the promise.</param>
+/// <param name="Epoch">The destination's epoch when it promised. It has another one when it has lost the role of a primary and got it back: what it had received was removed in between.</param>
+internal readonly record struct PromisedSlots(long Revision, long Epoch);
+
 /// <summary>
 /// Slots that this node gives to another one by a transaction in the cluster's store. From when it has begun until it has ended, the transaction may have happened: this node neither serves nor removes the slots.
 /// Who has asked for it may withdraw it until it has begun: one atomic word decides.
@@ -9,8 +14,8 @@ namespace RedKite.Server.Cluster;
 /// <param name="slots">The slots.</param>
 /// <param name="toId">The node that has promised to keep what it has received.</param>
 /// <param name="moveId">The move.</param>
-/// <param name="promisedAt">The store's revision of the promise.</param>
-internal sealed class SlotGift(SlotSet slots, string toId, string moveId, long promisedAt)
+/// <param name="promise">The promise.</param>
+internal sealed class SlotGift(SlotSet slots, string toId, string moveId, PromisedSlots promise)
 {
     private const int Waits = 0;
     private const int HasBegun = 1;
@@ -25,7 +30,7 @@ internal sealed class SlotGift(SlotSet slots, string toId, string moveId, long p
 
     internal string MoveId => moveId;
 
-    internal long PromisedAt => promisedAt;
+    internal PromisedSlots Promise => promise;
 
     /// <summary>The shard of that node, when it has begun.</summary>
     internal string ToShardId { get; private set; } = "";

@@ -21,7 +21,6 @@ internal sealed class SlotRouting
     private readonly ulong[] _served = new ulong[KeySlot.Count / WordBits];
     private readonly short[] _owners;
     private readonly SlotSet? _held;
-    private readonly SlotSet? _awaited;
     private SlotRouting? _whenDown;
 
     /// <param name="owners">The node of each slot.</param>
@@ -32,7 +31,7 @@ internal sealed class SlotRouting
     /// <param name="awaited">Slots that another node may serve still, although they have another owner; null: none.</param>
     internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating, SlotSet? held = null, SlotSet? awaited = null)
     {
-        (_owners, Self, IsUp, Migrating, _held, _awaited) = (owners, self, isUp, migrating, held, awaited);
+        (_owners, Self, IsUp, Migrating, _held, Awaited) = (owners, self, isUp, migrating, held, awaited);
         HasSlots = self != NoNode && owners.AsSpan().Contains((short)self);
         if (!isUp) return;
         bool migrates = migrating.Count > 0;
@@ -59,6 +58,9 @@ internal sealed class SlotRouting
     /// <summary>Slots of which it is not known whether they were given to another node, so this node refuses them; null: none.</summary>
     internal SlotSet? Doubtful { get; init; }
 
+    /// <summary>Slots that another node may serve still, although they have another owner; null: none.</summary>
+    internal SlotSet? Awaited { get; }
+
     /// <summary>Whether commands that read held slots wait, too: another node may have them already.</summary>
     internal bool ClosesHeld { get; init; }
 
@@ -78,7 +80,7 @@ internal sealed class SlotRouting
     internal bool MayBeReplaced => !IsUp && !RemovesKeys && Primary == NoNode && HasSlots;
 
     /// <summary>The same while the node's lease has ended. Made once.</summary>
-    internal SlotRouting WhenDown => !IsUp && !RemovesKeys ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held, _awaited)
+    internal SlotRouting WhenDown => !IsUp && !RemovesKeys ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held, Awaited)
     {
         Nodes = Nodes,
         Primary = Primary,
@@ -114,7 +116,7 @@ internal sealed class SlotRouting
     internal bool IsClosed(int slot) => ClosesHeld && IsHeld(slot);
 
     /// <summary>Whether another node may serve the slot still, so that its owner does not yet.</summary>
-    internal bool IsAwaited(int slot) => _awaited is { } awaited && awaited.Contains(slot);
+    internal bool IsAwaited(int slot) => Awaited is { } awaited && awaited.Contains(slot);
 
     /// <summary>Until when commands on awaited slots wait, by the steady clock. Behind that they are refused, so that clients hear of it.</summary>
     internal long AwaitedUntilMs { get; init; }

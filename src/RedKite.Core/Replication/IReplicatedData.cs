@@ -33,7 +33,7 @@ internal interface IReplicatedData
     void WriteSlots(RdbFileWriter writer, SlotSet slots, Action atSnapshotPoint);
 
     /// <summary>Waits until every command and script has ended that holds stripes now.</summary>
-    /// <param name="givesUp">Whether to wait no longer for a script.</param>
+    /// <param name="givesUp">Whether to wait no longer. From any thread.</param>
     /// <returns>False: it has given up.</returns>
     bool TryBarrier(Func<bool> givesUp);
 

@@ -39,8 +39,6 @@ export function chart({ title, unit, series, zoom }) {
   let columns = [];
   let marks = [];
   let last = null;
-  let awaited = null; // the range that a key has chosen, until its data is here
-  let updates = 0; // since then
   follow(series);
 
   // Shows other series from the next update on, of another command for instance.
@@ -59,7 +57,6 @@ export function chart({ title, unit, series, zoom }) {
   function update(history, events) {
     if (series.length === 0) return;
     last = history;
-    if (awaited && (Math.abs(history.from - awaited[0]) < 2 || ++updates > 1)) awaited = null;
     marks = events;
     if (drawn?.select.width > 0) return; // a selection is in progress
     columns = series.map(one => history.series[one.metric]?.[one.peak ? 'max' : 'mean'] ?? history.times.map(() => null));
@@ -106,15 +103,14 @@ export function chart({ title, unit, series, zoom }) {
   }
 
   function move(event) {
-    if (!last || event.ctrlKey || event.altKey || event.metaKey) return;
-    const [from, to] = awaited ?? [last.from, last.to]; // keys may be faster than data
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const { from, to } = zoom.range(); // keys may be faster than data
     const length = to - from;
     const by = { ArrowLeft: [-length / 4, -length / 4], ArrowRight: [length / 4, length / 4], '+': [length / 4, -length / 4], '-': [-length / 2, length / 2], Escape: null }[event.key];
     if (by === undefined) return;
     event.preventDefault();
-    updates = 0;
-    if (by === null) awaited = zoom(null, null);
-    else if (length + by[1] - by[0] >= 10) awaited = zoom(from + by[0], to + by[1]);
+    if (by === null) zoom(null, null);
+    else if (length + by[1] - by[0] >= 10) zoom(from + by[0], to + by[1]);
   }
 
   function timeTicks(ticks, step) {

@@ -107,6 +107,7 @@ function facts(report) {
     ] : [],
     ['Changes of a primary seen', report.elections === 0 ? 'none' : `${number(report.elections)}, ${number(report.takeovers)} to this node`],
     ['Slots that move key by key', report.slots.key_by_key.length === 0 ? 'none' : report.slots.key_by_key.map(move => `${number(move.slots)} ${move.direction} ${nameOf(report, move.node)}`).join(', ')],
+    ...report.slots.awaited.length > 0 ? [['Slots that wait for their former owner', report.slots.awaited.map(wait => `${number(wait.slots)} of ${nameOf(report, wait.owner)}${wait.waits_for.length === 0 ? '' : `, for ${wait.waits_for.map(node => nameOf(report, node)).join(', ')}`}`).join('; ')]] : [],
     ...report.fault ? [['What is wrong', report.fault]] : [],
   ];
 }

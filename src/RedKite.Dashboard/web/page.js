@@ -57,13 +57,15 @@ export function range() {
   return { from: now - Number(parameters.get('last') ?? 300), to: now };
 }
 
-// Null: back to the last five minutes. A range that would reach into the future ends now. Returns the range; null: it moves on with time.
+// Null: back to the last five minutes. A range that would reach into the future ends now.
 function zoom(from, to) {
   const late = from === null ? 0 : Math.max(0, to - (source.live ? Date.now() / 1000 : source.now));
   const chosen = from === null ? null : [Math.floor(from - late), Math.ceil(to - late)];
   go(address().name, { from: chosen && chosen[0], to: chosen && chosen[1], last: null });
-  return chosen;
 }
+
+// For what changes the range by the one of now: what is drawn may still be of another one.
+zoom.range = range;
 
 // The range in words, for tables that follow it.
 function rangeText() {

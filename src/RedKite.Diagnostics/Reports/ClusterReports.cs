@@ -84,6 +84,23 @@ internal static partial class ClusterReports
         WriteKeyByKey(json, "from", picture.Importing);
         WriteKeyByKey(json, "in doubt", picture.Doubtful);
         json.WriteEndArray();
+        report.Number("awaited_seconds", figures.AwaitedSeconds);
+        json.WriteStartArray("awaited");
+        foreach (AwaitedSlots awaited in picture.Awaited)
+        {
+            json.WriteStartObject();
+            json.WriteString("owner", awaited.OwnerId);
+            json.WriteString("from", awaited.FromId);
+            json.WriteNumber("since", awaited.Since);
+            json.WriteNumber("slots", awaited.Slots.Count);
+            json.WriteNumber("first_slot", awaited.Slots.Slots().First());
+            json.WriteStartArray("waits_for");
+            foreach (string id in awaited.WaitsFor) json.WriteStringValue(id);
+            json.WriteEndArray();
+            json.WriteEndObject();
+        }
+
+        json.WriteEndArray();
         json.WriteEndObject();
     }
 

@@ -11,6 +11,7 @@ internal static class ClusterRules
     private const double SlowStore = 0.05; // of cluster-lease-ms
     private const double StoreAwaySecondsMax = 2;
     private const double LongMoveSeconds = 600;
+    private const double AwaitedSecondsMax = 10; // behind the lease, with which the former owner has served at the latest
     private const double SkewSecondsMax = 2;
     private const double UnevenRatio = 2;
     private const double BusyCommands = 1000;
@@ -71,6 +72,11 @@ internal static class ClusterRules
             view => view.Min(ClusterSlotsDoubtful, 10) is > 0 and var slots
                 ? new("Slots are refused until their owner is known", Times(slots, "slot"), Critical) : null)
         { Culprit = culprits => culprits.Cluster.Doubts() },
+        new("cluster-slots-awaited", "Slots that have got another owner have waited for their former one for ten seconds longer than cluster-lease-ms: it still serves by an older topology, or the new owner does not take them. Commands on them are answered TRYAGAIN.",
+            "Look at the log of the node that is waited for, which does not go by the topology, or stop it: that ends with its lease. If none is named, look at the log of the owner.", "cluster",
+            view => view[ClusterSlotsAwaited] is var waited && waited > (view.Number("cluster-lease-ms") / 1000) + AwaitedSecondsMax
+                ? new("Slots wait for their former owner", Text($"for {About(waited)}; cluster-lease-ms is {view.Setting("cluster-lease-ms")}"), Critical) : null)
+        { Culprit = culprits => culprits.Cluster.Awaited() },
         new("cluster-move-long", "A move of slots has run for more than ten minutes, or slots have been MIGRATING or IMPORTING for so long.",
             "CLUSTER GETSLOTMIGRATIONS says how far it is, and CLUSTER CANCELSLOTMIGRATIONS ends it. Slots that move key by key are left like that by a tool that was ended: CLUSTER SETSLOT ... STABLE, or redis-cli --cluster fix.", "cluster",
             view => view[ClusterOldestMove] is > LongMoveSeconds and var age

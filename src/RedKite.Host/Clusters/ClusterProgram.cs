@@ -193,6 +193,7 @@ internal static class ClusterProgram
 
             // A replica's keys are a copy; all others that a node without slots has would be hidden or lost.
             links.CheckEmpty(plan.Steps.Where(static step => step.Kind == PlanStepKind.Join).Select(static step => step.Described!).Where(node => view.Topology?.Find(node.Id) is null));
+            links.CheckStable(view, [.. plan.Steps.Where(static step => step.Kind == PlanStepKind.Move)]);
             if (!isJson)
             {
                 foreach (PlanStep step in plan.Steps) await output.WriteLineAsync("  " + step.Text(view));

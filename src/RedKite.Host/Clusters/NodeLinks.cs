@@ -39,6 +39,26 @@ internal sealed class NodeLinks(TransferArguments arguments)
         }
     }
 
+    /// <summary>Refuses moves of slots that move key by key, as their nodes would, but before anything has begun.</summary>
+    /// <exception cref="TransferException">One does, or a node is not reached.</exception>
+    internal void CheckStable(ClusterView view, IReadOnlyList<PlanStep> moves)
+    {
+        foreach (string id in moves.SelectMany(static move => (string[])[move.NodeId, move.OtherId!]).Distinct())
+        {
+            SlotSet slots = moves.Where(move => move.NodeId == id || move.OtherId == id).Aggregate(SlotSet.Empty, static (all, move) => all.With(move.Slots));
+            using ServerLink link = Open(view.Topology!.Find(id)!);
+            HashSet<int> moving = [.. MovingKeyByKey(link).Where(slots.Contains)];
+            if (moving.Count > 0) throw link.Fail($"{PlanStep.ShowSlots(SlotSet.Of(moving.Contains))}: MIGRATING or IMPORTING there, and slots move either key by key or as a whole. End that first: CLUSTER SETSLOT ... STABLE, or redis-cli --cluster fix");
+        }
+    }
+
+    // As CLUSTER NODES says of the node itself: [slot->-id] leaves, [slot-<-id] comes.
+    private static IEnumerable<int> MovingKeyByKey(ServerLink link) => link.RunOrFail("CLUSTER", "NODES").Text.Split('\n')
+        .Where(static line => line.Contains("myself", StringComparison.Ordinal))
+        .SelectMany(static line => line.Split(' '))
+        .Where(static word => word.StartsWith('['))
+        .Select(static word => int.Parse(word.AsSpan(1, word.IndexOf('-', StringComparison.Ordinal) - 1), CultureInfo.InvariantCulture));
+
     /// <summary>The keys of each slot, of those that a primary has.</summary>
     internal void CountKeys(ClusterNode primary, SlotSet slots, long[] counts)
     {

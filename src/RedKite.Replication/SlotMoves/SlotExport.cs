@@ -32,7 +32,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
     private string? _refusal;
     private long _acks;
     private long _resumedMs; // when clients went on although the outcome was not known; 0: they did not
-    private long _promisedAt; // the revision of the destination's promise; with a store
+    private PromisedSlots? _promise; // of the destination; with a store
     private bool _intends; // this node's file says that the destination may have the slots; without a store
 
     private PrimaryConnection Connection => _connection!;
@@ -87,7 +87,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
 
     private void AskForPromise()
     {
-        if (_promisedAt != 0) return;
+        if (_promise is not null) return;
         Connection.Send("CLUSTER", "SYNCSLOTS", "PROMISE", move.Id);
         string reply;
         do
@@ -98,7 +98,9 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
         while (reply[0] == ':'); // an answer that was given up
 
         if (!reply.StartsWith(SlotMoveLimits.Promised, StringComparison.Ordinal)) throw new IOException(reply.TrimStart('-'));
-        _promisedAt = long.Parse(reply.AsSpan(SlotMoveLimits.Promised.Length), CultureInfo.InvariantCulture);
+        string[] words = reply[SlotMoveLimits.Promised.Length..].Split(' ');
+        if (words.Length != 2 || !long.TryParse(words[0], CultureInfo.InvariantCulture, out long revision) || !long.TryParse(words[1], CultureInfo.InvariantCulture, out long epoch)) throw new IOException("the destination promises in another form than this version of RedKite understands");
+        _promise = new PromisedSlots(revision, epoch);
         Connection.Send("CLIENT", "REPLY", "OFF");
         service.Step("promised");
     }
@@ -293,7 +295,7 @@ internal sealed class SlotExport(SlotMoveService service, SlotMove move)
     private bool GiveByStore(long leftMs)
     {
         if (!move.TryEnterDoubt(NowMs)) Check();
-        SlotGift gift = _ownership.BeginGift(move.Slots, move.TargetId, move.Id, _promisedAt);
+        SlotGift gift = _ownership.BeginGift(move.Slots, move.TargetId, move.Id, _promise!.Value);
         service.Step("giving");
         if (!gift.Ended.Wait((int)leftMs, service.Stopping))
         {

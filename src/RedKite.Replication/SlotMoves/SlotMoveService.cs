@@ -124,6 +124,12 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
             if (parts.Ownership.OwnerOf(slot) != reception.SourceId) return parts.Ownership.HasStore ? "TRYAGAIN the source is not the owner of the slots here yet" : "ERR the source is not the owner of the slots here: give both nodes the same topology first";
         }
 
+        // What can only end is no reason to refuse another move, which may follow at once.
+        foreach (SlotReception failed in Array.FindAll(Receptions, static other => other.Failure is not null))
+        {
+            if (!failed.End(failed.Failure!)) return "TRYAGAIN another move to this node is ending";
+        }
+
         lock (_lock)
         {
             if (_moves.Exists(move => move.Id == reception.Id && !move.IsExport && move.HasEnded)) return "ERR the destination has ended the move";
@@ -189,9 +195,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
             if (move.IsExport) move.Stop("the keys of the source were flushed, or loaded again", closes: false);
         }
 
-        SlotReception[] all;
-        lock (_lock) all = [.. _receptions];
-        foreach (SlotReception reception in all) reception.Fail("the keys of the destination were flushed, or loaded again");
+        foreach (SlotReception reception in Receptions) reception.Fail("the keys of the destination were flushed, or loaded again");
     }
 
     /// <summary>Ends everything, because the server stops.</summary>
@@ -206,14 +210,16 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     /// <returns>The reply.</returns>
     internal string Promise(SlotReception reception)
     {
-        if (parts.Ownership.Promise(reception.Id, out long revision, _stopping.Token) is { } refusal)
+        if (parts.Ownership.Promise(reception.Id, out PromisedSlots promise, _stopping.Token) is { } refusal)
         {
             reception.EndTaking();
             return "-" + refusal;
         }
 
         new Thread(() => Guarded(() => Keep(reception))) { Name = "redkite-slot-promise", IsBackground = true }.Start();
-        return SlotMoveLimits.Promised + revision.ToString(System.Globalization.CultureInfo.InvariantCulture);
+
+        // Behind the epoch: if the role was lost and is back, the epoch may be that of the role of now, in which nothing was received.
+        return reception.Failure is { } failure ? "-ERR " + failure : string.Create(System.Globalization.CultureInfo.InvariantCulture, $"{SlotMoveLimits.Promised}{promise.Revision} {promise.Epoch}");
     }
 
     /// <summary>
@@ -275,9 +281,7 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
     internal void Tick()
     {
         ResolveSoon();
-        SlotReception[] all;
-        lock (_lock) all = [.. _receptions];
-        foreach (SlotReception reception in all)
+        foreach (SlotReception reception in Receptions)
         {
             if (!parts.Ownership.IsPrimary) reception.End("the destination is no primary any more");
             else if (!reception.Slots.Slots().All(slot => parts.Ownership.OwnerOf(slot) == reception.SourceId)) reception.End("the source does not own the slots any more");
@@ -438,6 +442,14 @@ internal sealed class SlotMoveService(SlotMoveParts parts)
         }
 
         parts.SlotsMoved();
+    }
+
+    private SlotReception[] Receptions
+    {
+        get
+        {
+            lock (_lock) return [.. _receptions];
+        }
     }
 
     private void NoteReceived(SlotReception reception, bool isTaken)

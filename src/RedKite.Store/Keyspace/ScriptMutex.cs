@@ -27,7 +27,10 @@ internal sealed class ScriptMutex(Stripe[] stripes)
 
     /// <summary>Waits until no other thread runs scripts. No stripe is locked.</summary>
     /// <returns>False once a script runs so long that threads stop waiting for it (<see cref="NoteBusy"/>).</returns>
-    internal bool Enter() => _running.EnterBySleeping(Busy);
+    internal bool Enter() => Enter(Busy);
+
+    /// <summary>The same, until another flag is up (<see cref="WakeAll"/>).</summary>
+    internal bool Enter(WaitFlag givesUp) => _running.EnterBySleeping(givesUp);
 
     internal void Exit() => _running.Exit();
 
@@ -36,6 +39,12 @@ internal sealed class ScriptMutex(Stripe[] stripes)
     {
         Busy.Raise();
         Claiming.Raise();
+        WakeAll();
+    }
+
+    /// <summary>Wakes the threads that sleep here or at a stripe, so that they look at the flag that they give way to.</summary>
+    internal void WakeAll()
+    {
         _running.WakeAll();
         foreach (Stripe stripe in stripes) stripe.WakeAll();
     }

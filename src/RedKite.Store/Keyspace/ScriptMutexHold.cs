@@ -20,11 +20,12 @@ internal sealed class ScriptMutexHold(ScriptMutex mutex)
 
     /// <summary>Waits until no other thread runs scripts, unless the hold has begun before. No stripe is locked.</summary>
     /// <param name="now">The timestamp.</param>
-    /// <returns>False if another thread's script is busy.</returns>
-    internal bool Begin(long now)
+    /// <param name="givesUp">Up: it waits no longer. Null: it waits until another thread's script is busy.</param>
+    /// <returns>False if it has given up.</returns>
+    internal bool Begin(long now, WaitFlag? givesUp = null)
     {
         if (TryBegin(now)) return true;
-        if (mutex.Enter()) _began = Stopwatch.GetTimestamp();
+        if (mutex.Enter(givesUp ?? mutex.Busy)) _began = Stopwatch.GetTimestamp();
         else return false;
         HasBegun = true;
         return true;

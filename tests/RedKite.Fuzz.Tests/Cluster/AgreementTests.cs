@@ -77,6 +77,26 @@ public class AgreementTests(ITestOutputHelper output)
         Assert.True(replied > GateRoundsOfMoves && assigned > GateRoundsOfMoves, $"{replied} writes were acknowledged, and slots were assigned {assigned} times");
     }
 
+    [Fact]
+    public async Task No_schedule_loses_an_acknowledged_write_while_destinations_trade_their_roles()
+    {
+        if (Schedules is { } schedules)
+        {
+            RunInARow(schedules, shards: 2, trades: true);
+            return;
+        }
+
+        (int replied, int trades) = (0, 0);
+        await FuzzRun.RunAsync(GateRoundsOfMoves, seed =>
+        {
+            var simulation = new Simulation(seed, shards: 2, trades: true);
+            simulation.Run();
+            (replied, trades) = (replied + simulation.Replied, trades + simulation.Trades);
+            return Task.CompletedTask;
+        });
+        Assert.True(replied > GateRoundsOfMoves && trades > 0, $"{replied} writes were acknowledged, and destinations were to trade their roles {trades} times");
+    }
+
     [Theory]
     [InlineData(10057)] // a primary that was started again gave its older data to a replica that was to take over
     [InlineData(48990)] // a role went to a replica that was started again, by what its life before had acknowledged
@@ -90,7 +110,11 @@ public class AgreementTests(ITestOutputHelper output)
     [InlineData(914472)] // a handover to a replica that was never connected
     public void Schedules_with_moves_that_have_failed(int seed) => new Simulation(seed, shards: 2).Run();
 
-    private void RunInARow(int schedules, int shards = 1, bool assigns = false)
+    [Theory]
+    [InlineData(4189)] // a destination that had handed its role over and got it back was given slots whose keys it had removed in between
+    public void Schedules_with_traded_roles_that_have_failed(int seed) => new Simulation(seed, shards: 2, trades: true).Run();
+
+    private void RunInARow(int schedules, int shards = 1, bool assigns = false, bool trades = false)
     {
         int first = TestScale.GivenSeed ?? Random.Shared.Next(), run = 0;
         long replied = 0, takeovers = 0, given = 0, notGiven = 0, doubts = 0;
@@ -100,7 +124,7 @@ public class AgreementTests(ITestOutputHelper output)
         while (run < schedules && failures.Count < FailuresMax)
         {
             int seed = unchecked(first + run++);
-            var simulation = new Simulation(seed, shards, assigns);
+            var simulation = new Simulation(seed, shards, assigns, trades);
             try
             {
                 simulation.Run();

@@ -60,14 +60,15 @@ internal sealed partial class SimulatedNode
         var pause = TimeSpan.FromMilliseconds(_simulation.Random.Next(50, PauseMsMax));
         if (await Ask(target, other => Task.FromResult(other.Establish(this, id, group)), AnswerLimit) is not "") return "the destination receives no slots";
         Step();
-        long promisedAt = 0;
+        PromisedSlots? promise = null;
         for (int attempt = 0; attempt < HandoversMax; attempt++)
         {
             if (await SendData(target, id, replicated: false, AnswerLimit) is not "") return "the destination does not answer";
-            if (promisedAt == 0)
+            if (promise is null)
             {
-                if (await Ask(target, other => other.Promise(id), AnswerLimit) is not [_, ..] revision) return "the destination does not promise";
-                promisedAt = long.Parse(revision, CultureInfo.InvariantCulture);
+                if (await Ask(target, other => other.Promise(id), AnswerLimit) is not [_, ..] promised) return "the destination does not promise";
+                string[] words = promised.Split(' ');
+                promise = new PromisedSlots(long.Parse(words[0], CultureInfo.InvariantCulture), long.Parse(words[1], CultureInfo.InvariantCulture));
                 Step();
             }
 
@@ -81,7 +82,7 @@ internal sealed partial class SimulatedNode
                 if (acknowledged is not ("" or null)) return acknowledged;
                 if (!IsPrimary || History != history) return "the source has become a replica";
                 Step();
-                if (acknowledged is not null && await TryGive(group, target, id, promisedAt, pause) is not "" and var outcome) return outcome;
+                if (acknowledged is not null && await TryGive(group, target, id, promise.Value, pause) is not "" and var outcome) return outcome;
             }
             finally
             {
@@ -97,10 +98,11 @@ internal sealed partial class SimulatedNode
     }
 
     // Null: given. Empty: it was withdrawn. Otherwise why not.
-    private async Task<string?> TryGive(int group, SimulatedNode target, string id, long promisedAt, TimeSpan pause)
+    private async Task<string?> TryGive(int group, SimulatedNode target, string id, PromisedSlots promise, TimeSpan pause)
     {
-        var gift = new SlotGift(_simulation.SlotsOf(group), target.Id, id, promisedAt);
+        var gift = new SlotGift(_simulation.SlotsOf(group), target.Id, id, promise);
         Agent.Give(gift);
+        _simulation.NoteGiving(this, target);
         _simulation.NoteStep(id, this, target);
         if (await Task.WhenAny(gift.Ended, Wake.Delay(Process.Clock, pause, CancellationToken.None)) != gift.Ended)
         {
@@ -174,11 +176,11 @@ internal sealed partial class SimulatedNode
         if (_reception is not { } reception || reception.Id != id || !reception.TryTake()) return "";
         try
         {
-            if (!IsPrimary || Deadline.HasEnded) throw new StoreException("the destination is no primary that may serve");
+            if (Topology.Find(Id) is not { IsPrimary: true } self || Deadline.HasEnded) throw new StoreException("the destination is no primary that may serve");
             long revision = await SlotPromise.Make(Store, id, Id, Agent.Lease, CancellationToken.None);
             Note($"promises to keep the move {id}, at {revision}");
             Process.Begin(() => Keep(reception, _receivedGroup), failure => _simulation.Fail(failure.ToString()));
-            return revision.ToString(CultureInfo.InvariantCulture);
+            return reception.Failure is null ? string.Create(CultureInfo.InvariantCulture, $"{revision} {self.Epoch}") : "";
         }
         catch (StoreException)
         {

@@ -102,6 +102,7 @@ internal sealed partial class SimulatedNode : INode
         else if (primary is not null && IsPrimary)
         {
             IsPrimary = false;
+            _reception?.End("the destination is no primary any more");
             _waiting.Clear(); // their clients get errors: the outcome is unknown
         }
 

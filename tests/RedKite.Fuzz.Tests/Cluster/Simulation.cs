@@ -10,7 +10,8 @@ namespace RedKite.Fuzz.Tests.Cluster;
 /// <summary>
 /// A cluster of the real agents and controllers in virtual time, while processes die and stand still, clocks run apart, and the network loses what a seed says. It fails if a write
 /// was acknowledged that the data does not have, if a node serves behind one that took over from it, or if the cluster does not serve when everything is well again. With two shards, their slots move as a whole
-/// meanwhile, in a few groups: a group has one owner, the moves end, and no node has keys of others at the end. Groups may also get other owners as by CLUSTER SETSLOT, DELSLOTS and ADDSLOTS.
+/// meanwhile, in a few groups: a group has one owner, the moves end, and no node has keys of others at the end. Groups may also get other owners as by CLUSTER SETSLOT, DELSLOTS and ADDSLOTS, and
+/// destinations may hand their role over while slots are given to them, and get it back.
 /// </summary>
 internal sealed class Simulation
 {
@@ -22,6 +23,7 @@ internal sealed class Simulation
     private readonly (long Version, string Incarnation)[] _served;
     private readonly int _shards;
     private readonly bool _assigns;
+    private readonly bool _trades;
     private readonly long[] _assignedAs; // epochs: what was written to a group before is gone
     private readonly Dictionary<int, long> _executedAs = [];
     private readonly int _acks;
@@ -31,9 +33,9 @@ internal sealed class Simulation
     private int _moves;
     private bool _isHealed;
 
-    internal Simulation(int seed, int shards = 1, bool assigns = false)
+    internal Simulation(int seed, int shards = 1, bool assigns = false, bool trades = false)
     {
-        (_shards, _assigns) = (shards, assigns);
+        (_shards, _assigns, _trades) = (shards, assigns, trades);
         Count = shards == 1 ? 3 : 5;
         Groups = shards == 1 ? 1 : 4;
         (_nodes, _lives) = (new SimulatedNode[Count + 1], new int[Count + 1]);
@@ -68,6 +70,9 @@ internal sealed class Simulation
 
     /// <summary>How often a group got another owner that did not serve it at once.</summary>
     internal int Assigned { get; private set; }
+
+    /// <summary>How often a destination was to hand its role over and get it back while slots were given to it.</summary>
+    internal int Trades { get; private set; }
 
     /// <summary>How often another node took over.</summary>
     internal int Takeovers { get; private set; }
@@ -227,6 +232,25 @@ internal sealed class Simulation
             else DoHarm(IndexOf(harmed.Id));
         });
         if (Random.Next(2) == 0) Time.After(TimeSpan.FromMilliseconds(Random.Next(100, 14_000)), process: null, HealNetwork);
+    }
+
+    /// <summary>
+    /// A source is about to give slots. Now and then the destination hands its role over and gets it back meanwhile: the store is slow to answer the source, so that it may see the last of these changes alone, and the destination cannot take
+    /// its promise back.
+    /// </summary>
+    internal void NoteGiving(SimulatedNode source, SimulatedNode target)
+    {
+        if (!_trades || _isHealed || Random.Next(2) == 0 || Shared.Topology.ReplicasOf(target.Id).FirstOrDefault() is not { } replica) return;
+        Trades++;
+        source.Store.DelayMax = TimeSpan.FromMilliseconds(Random.Next(500, 1900));
+        HandOver(replica.Id);
+        Time.After(TimeSpan.FromMilliseconds(Random.Next(150, 900)), process: null, () =>
+        {
+            if (_isHealed) return;
+            target.Store.LosesRequests = true;
+            HandOver(target.Id);
+        });
+        Time.After(TimeSpan.FromMilliseconds(Random.Next(2000, 7000)), process: null, HealNetwork);
     }
 
     private void DoHarm(int index)

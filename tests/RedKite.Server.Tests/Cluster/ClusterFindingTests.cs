@@ -94,6 +94,30 @@ public sealed partial class ClusterFindingTests
         Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "0", "STABLE").Text);
         await OverAsync(cluster, server, "cluster-clocks-apart");
 
+        // The other one, which hears of nothing, still serves what this one has got.
+        stores[1].IsDeaf = true;
+        Task<RedKiteReply> assigned = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "16383", "NODE", node.Id), TestContext.Current.CancellationToken);
+        Assert.True(SpinWait.SpinUntil(() => !server.Cluster.State.Topology.Terms.Reassigned.IsEmpty, 60_000));
+        Assert.Equal(0, server.Cluster.Watch.Figures().AwaitedSeconds);
+        for (int i = 0; i < 5; i++)
+        {
+            clock.Advance(TimeSpan.FromSeconds(150));
+            node.Reconnect();
+            Assert.True(SpinWait.SpinUntil(() => deadline.Left.TotalSeconds > 500, 60_000));
+        }
+
+        await FoundAsync(cluster, server, "cluster-slots-awaited");
+        Assert.Contains($"1 slot of the node {node.EndPoint}, for the node {other.EndPoint}", Details(server, "cluster-slots-awaited"), StringComparison.Ordinal);
+        using (JsonDocument report = JsonDocument.Parse(server.Reports!.Read("cluster", TestContext.Current.CancellationToken)!))
+        {
+            JsonElement awaited = Assert.Single(report.RootElement.GetProperty("slots").GetProperty("awaited").EnumerateArray());
+            Assert.Equal((node.Id, other.Id, 16383, other.Id), (awaited.GetProperty("owner").GetString(), awaited.GetProperty("from").GetString(), awaited.GetProperty("first_slot").GetInt32(), awaited.GetProperty("waits_for")[0].GetString()));
+        }
+
+        stores[1].IsDeaf = false;
+        await assigned;
+        await OverAsync(cluster, server, "cluster-clocks-apart");
+
         stores[1].IsDeaf = true;
         Assert.Equal("OK", server.Execute("CLUSTER", "DELSLOTS", "0").Text);
         await LookAsync(cluster);

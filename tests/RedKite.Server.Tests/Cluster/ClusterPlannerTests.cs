@@ -242,6 +242,7 @@ public sealed class ClusterPlannerTests
         Assert.Equal(["shard-sealed"], FaultsOf(With(view, view.Topology.WithTerms(shard, new ShardTerms { SealedAt = 3 }))));
         Assert.Equal(["primary-restarted"], FaultsOf(With(view, view.Topology.WithTerms(shard, new ShardTerms { Incarnation = "another" }))));
         Assert.Equal(["primary-not-serving"], FaultsOf(view with { Alive = view.Alive.ToDictionary(static pair => pair.Key, static pair => pair.Value with { Serves = pair.Key != Id(1) }) }));
+        Assert.Equal(["slots-awaited"], FaultsOf(With(view, Reassignments.Note(view.Topology, view.Topology.WithOwner([7], Id(2))))));
         Assert.Equal(["handover"], FaultsOf(With(view, view.Topology.WithTerms(shard, new ShardTerms { HandoverTo = Id(3) }))));
         Assert.Equal(["replica-gone", "too-few-replicas"], FaultsOf(Gone(With(view, view.Topology.WithTerms(shard, new ShardTerms { Acks = 1 })), 3)));
         Assert.Equal(["node-taken-out"], FaultsOf(Behind(view, ClusterPlanner.Remove(view, Id(3), acceptsLoss: false))).Where(static name => name != "no-replica"));
@@ -258,7 +259,7 @@ public sealed class ClusterPlannerTests
             [Id(2)] = new NodeAnswer { Offset = 90, Keys = 5, IsLinked = true },
         };
         using JsonDocument report = Json(json => ClusterReport.Write(json, view, answers, ClusterFaults.Of(view)));
-        Assert.Equal(["state", "cluster", "version", "controller", "slots_assigned", "shards", "other_nodes", "moves", "faults"], NamesOf(report.RootElement));
+        Assert.Equal(["state", "cluster", "version", "controller", "slots_assigned", "shards", "other_nodes", "moves", "awaited", "faults"], NamesOf(report.RootElement));
         JsonElement shard = report.RootElement.GetProperty("shards")[0];
         Assert.Equal(["id", "slot_count", "slots", "sealed", "handover_to", "replica_acks", "primary", "replicas"], NamesOf(shard));
         Assert.Equal(["id", "address", "name", "zone", "registered", "answers", "serves", "version", "offset", "keys"], NamesOf(shard.GetProperty("primary")));
@@ -269,6 +270,15 @@ public sealed class ClusterPlannerTests
         Assert.Equal(["slots", "from", "to", "state", "waiting_bytes"], NamesOf(report.RootElement.GetProperty("moves")[0]));
         Assert.Equal(["name", "severity", "text"], NamesOf(report.RootElement.GetProperty("faults")[0]));
         Assert.Equal("warning", report.RootElement.GetProperty("state").GetString());
+
+        ClusterView two = Created(2, replicas: 0);
+        ClusterView moving = With(two, Reassignments.Note(two.Topology!, two.Topology!.WithOwner([7], Id(2))));
+        using JsonDocument waiting = Json(json => ClusterReport.Write(json, moving, new Dictionary<string, NodeAnswer>(), ClusterFaults.Of(moving)));
+        string raw = Assert.Single(waiting.RootElement.GetProperty("awaited").EnumerateArray()).GetRawText();
+        Assert.Equal($$"""{"slots":[[7,7]],"owner":"{{Id(2)}}","from":"{{Id(1)}}","since":{{two.Topology.Version + 1}},"waits_for":["{{Id(1)}}"]}""", raw);
+        Assert.Contains("1 slot (7) of 127.0.0.1:2 (22222222) not served yet: 127.0.0.1:1 (11111111) may serve them", waiting.RootElement.GetProperty("faults")[0].GetProperty("text").GetString(), StringComparison.Ordinal);
+        ClusterView gone = Gone(moving, 1);
+        Assert.Empty(Assert.Single(Reassignments.Awaited(gone.Topology!, gone.Alive.Values)).WaitsFor);
 
         using JsonDocument plan = Json(json => ClusterReport.WritePlan(json, view, ClusterPlanner.Add(view, Id(3), isReplica: true, primary: null), "planned", "", 0));
         Assert.Equal(["outcome", "error", "note", "stages", "stages_done", "steps"], NamesOf(plan.RootElement));

@@ -108,6 +108,22 @@ public sealed class HiddenSlotsTests : IDisposable
         Assert.Equal(Keys, Held(server));
     }
 
+    // They would be taken for keys that have come.
+    [Fact]
+    public async Task A_slot_whose_keys_are_being_removed_does_not_come_key_by_key()
+    {
+        await using RedKiteServer server = await StartAsync();
+        Fill(server);
+        server.Engine.Run.IsBackgroundPaused = true;
+        int own = TakeAway(server);
+        Assert.Equal("TRYAGAIN keys of the slot are still here, and being removed", server.Execute("CLUSTER", "SETSLOT", "12182", "IMPORTING", Other).Text);
+        AssertSees(server, own);
+        server.Engine.Run.IsBackgroundPaused = false;
+        Assert.True(SpinWait.SpinUntil(() => Held(server) == own, 60_000));
+        Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "12182", "IMPORTING", Other).Text);
+        AssertSees(server, own);
+    }
+
     // A removal is from the first key to the last one. Slots without keys have none.
     [Fact]
     public async Task Cluster_info_says_how_far_the_removal_is()

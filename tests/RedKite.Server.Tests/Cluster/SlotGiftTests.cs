@@ -135,6 +135,38 @@ public sealed class SlotGiftTests : IAsyncDisposable
         CheckKept();
     }
 
+    // It may have removed what it had received, and not have taken its promise back yet.
+    [Fact]
+    public async Task A_destination_that_has_lost_its_role_and_got_it_back_gets_nothing()
+    {
+        const string replica = "dddddddddddddddddddddddddddddddddddddddd";
+        Change(static now => now.With(NodeOf(replica, 0) with { ShardId = NodeOf(B, 2).ShardId, PrimaryId = B }));
+        _store.Meanwhile = () =>
+        {
+            Change(static now => now.WithPrimary(replica, 3));
+            Change(static now => now.WithPrimary(B, 4));
+        };
+        Assert.Contains("another epoch than when it promised", await Give(), StringComparison.Ordinal);
+        Assert.True(IsPromised);
+        CheckKept();
+    }
+
+    [Fact]
+    public async Task A_node_that_becomes_a_primary_has_another_epoch()
+    {
+        const string replica = "dddddddddddddddddddddddddddddddddddddddd";
+        Change(static now => now.With(NodeOf(replica, 2) with { ShardId = NodeOf(B, 2).ShardId, PrimaryId = B }));
+        Change(static now => now.WithOwner([0], B).WithEpoch(5));
+        await using var store = new MemoryClusterStore(_data);
+        SharedTopology now = (await SharedTopology.Read(store, CancellationToken.None))!;
+        ClusterTopology parted = now.Topology.WithNode(replica, now.Topology.Find(replica)! with { PrimaryId = null, ShardId = ClusterNode.ShardIdOf(replica) });
+        now = (await now.TryReplace(store, parted, [], CancellationToken.None))!;
+        Assert.Equal((6L, 6L, 2L), (now.Topology.Epoch, now.Topology.Find(replica)!.Epoch, now.Topology.Find(B)!.Epoch));
+        now = (await now.TryReplace(store, now.Topology.WithoutForGood(replica), [], CancellationToken.None))!;
+        now = (await now.TryReplace(store, now.Topology.WithJoined(NodeOf(replica, 0)), [], CancellationToken.None))!;
+        Assert.Equal((7L, 7L), (now.Topology.Epoch, now.Topology.Find(replica)!.Epoch));
+    }
+
     [Fact]
     public async Task A_source_that_is_sealed_meanwhile_gives_nothing()
     {
@@ -158,7 +190,7 @@ public sealed class SlotGiftTests : IAsyncDisposable
         var gift = new SlotGift(Slots, B, Move, Promise());
         Assert.True(gift.TryWithdraw());
         _agent.Give(gift);
-        var next = new SlotGift(SlotSet.Of([new SlotRange(7, 7)]), B, "none", 1);
+        var next = new SlotGift(SlotSet.Of([new SlotRange(7, 7)]), B, "none", new PromisedSlots(1, 2));
         _agent.Give(next);
         Assert.NotNull(await next.Ended.WaitAsync(Hang, TestContext.Current.CancellationToken)); // behind the other
         Assert.False(gift.Ended.IsCompleted);
@@ -183,7 +215,7 @@ public sealed class SlotGiftTests : IAsyncDisposable
 
     private static ClusterNode NodeOf(string id, long epoch) => new(id) { ShardId = ClusterNode.ShardIdOf(id), Ip = "10.0.0.1", Port = 7000, Epoch = epoch };
 
-    private long Promise() => SlotPromise.Make(new MemoryClusterStore(_data), Move, B, _leaseOfB, CancellationToken.None).Result;
+    private PromisedSlots Promise() => new(SlotPromise.Make(new MemoryClusterStore(_data), Move, B, _leaseOfB, CancellationToken.None).Result, Shared.Find(B)!.Epoch);
 
     private Task<string?> Give()
     {

@@ -54,6 +54,20 @@ public sealed class SlotReceptionTests : IDisposable
         Assert.True(SpinWait.SpinUntil(() => Held(server) == 0, WaitMs));
     }
 
+    // Its source begins another one at once, and this node may not have heard yet that the connection of the first is closed.
+    [Fact]
+    public async Task A_reception_that_has_failed_does_not_hinder_the_next_one()
+    {
+        await using RedKiteServer server = await StartAsync();
+        using RespConnection source = Receive(server), next = RespConnection.Connect(server.Port);
+        source.Run("SET foo 1").IsOk();
+        Assert.Equal("OK", server.Execute("FLUSHALL").Text);
+        next.Run($"CLUSTER SYNCSLOTS ESTABLISH {new string('2', 40)} {Other} 0 16383").IsOk();
+        next.Run("SET foo 2").IsOk();
+        next.Run("CLUSTER SYNCSLOTS ACK 1").IsInteger(1);
+        Assert.Equal(1, server.Parts.SlotMoves()!.Active);
+    }
+
     [Fact]
     public async Task Slots_that_are_received_are_not_imported_key_by_key()
     {

@@ -110,6 +110,7 @@ internal static class FindingCauses
         ["cluster-lost-writes"] = new(Warning, (ClusterLostWrites, 1)),
         ["cluster-slots-uncovered"] = new(Critical, (ClusterSlotsUncovered, 384)),
         ["cluster-slots-doubtful"] = new(Critical, (ClusterSlotsDoubtful, 10)),
+        ["cluster-slots-awaited"] = new(Critical, (ClusterSlotsAwaited, 30)),
         ["cluster-move-long"] = new(Warning, (ClusterOldestMove, 700), (SlotMovesSent, 1000), (SlotMovesWaiting, 500)),
         ["cluster-versions-apart"] = new(Warning, (ClusterNodesBehind, 1), (ClusterVersion, 17)),
         ["cluster-load-uneven"] = new(Warning, (ClusterLoadUneven, 3), (ClusterBusiestShard, 9_000)),
@@ -142,7 +143,7 @@ internal static class FindingCauses
         (OpenFiles, 200), (OpenFilesMax, 20_000), (MachineCpu, 55), (MachineSteal, 0.2), (MachineMemory, 16 * GiB), (MachineAvailable, 9 * GiB),
         (CpuPressure, 6), (CpuUser, 1), (CpuSystem, 0.5), (MemoryRefusals, 0), (MemoryPressure, 0), (IoPressure, 1), (CgroupMemoryLimit, 8 * GiB), (CgroupMemory, 1.3 * GiB), (CgroupCpuLimit, 4), (DiskFree, 100 * GiB), (Stall, 3),
         (LogSize, 1.5 * GiB), (LogBase, GiB), (LogSyncP99, 4_000), (LogSyncMax, 9_000), (SaveAge, 250), (ChangesSinceSave, 90), (SaveBytes, GiB), (LoadSeconds, 12), (LoadBytes, GiB), (Uptime, 100_000),
-        (ClusterLease, 7.5), (ClusterLastRenewal, 900), (ClusterStoreAway, 0), (ClusterStoreRequests, 0.6), (ClusterStoreTime, 600), (ClusterStoreErrors, 0), (ClusterVersion, 17), (ClusterVersionsBehind, 0), (ClusterSlotsUncovered, 0), (ClusterSlotsDoubtful, 0),
+        (ClusterLease, 7.5), (ClusterLastRenewal, 900), (ClusterStoreAway, 0), (ClusterStoreRequests, 0.6), (ClusterStoreTime, 600), (ClusterStoreErrors, 0), (ClusterVersion, 17), (ClusterVersionsBehind, 0), (ClusterSlotsUncovered, 0), (ClusterSlotsDoubtful, 0), (ClusterSlotsAwaited, 0),
         (ClusterOldestMove, 0), (ClusterHottestSlotPercent, 1), (ClusterNodes, 6), (ClusterNodesAlive, 6), (ClusterControllers, 1), (ClusterNodesBehind, 0), (ClusterShardsDown, 0), (ClusterShardsAtRisk, 0), (ClusterLoadUneven, 1.1),
         (ClusterBusiestShard, 50_000), (ClusterMemoryUneven, 1.2), (ClusterFullestShard, GiB), (ClusterClockSkew, 0),
     ];

@@ -79,10 +79,14 @@ public class DisklessLoadTests
         replica.WaitFor(() => replica.Info("loading") == "1", "loading");
         Assert.Equal("0", replica.Info("async_loading"));
         Assert.Equal("LOADING Redis is loading the dataset in memory", replica.Run("GET key").Text);
+        primary.HoldsBeforeData = true; // the replica comes again at once: nothing is loaded until the test has looked
         primary.BreakOff();
+        primary.WaitUntilHeld();
         replica.WaitFor(() => replica.Info("loading") == "0", "the end of loading");
         Assert.Equal("old", replica.Run("GET key").Text);
+        primary.GoOn();
         primary.WaitUntilHeld();
+        replica.WaitFor(() => replica.Info("loading") == "1", "loading again");
         primary.GoOn();
         replica.WaitFor(() => Link(replica) == "up", "the second data");
         Assert.Equal("new", replica.Run("GET key").Text);

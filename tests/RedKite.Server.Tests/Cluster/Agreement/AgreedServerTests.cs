@@ -193,6 +193,36 @@ public sealed class AgreedServerTests : IDisposable
         Assert.Equal("OK", server.Execute("SET", KeyOfFive, "1").Text);
     }
 
+    // They are served by none, so commands that name no key leave them out, too.
+    [Fact]
+    public async Task Keys_of_a_slot_that_another_node_may_serve_are_not_seen()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        long lease = await BesideOtherAsync(server);
+        Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "1").Text);
+        Assert.Equal("OK", server.Execute("CLUSTER", "SETSLOT", "5", "IMPORTING", Primary).Text);
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("ASKING").IsOk();
+        client.Run($"TS.ADD {KeyOfFive} 1 2 LABELS a b").IsInteger(1);
+        Assert.Equal([1, 1, 1, 1, 1], Seen());
+        Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "5", "NODE", server.Cluster!.State.SelfId), TestContext.Current.CancellationToken);
+        await UntilAsync(() => server.Cluster!.State.Topology.Terms.Reassigned.Length == 1 && server.Engine.Routing.Value!.IsAwaited(5));
+        Assert.Equal([0, 0, 0, 0, 0], Seen());
+        server.Cluster!.Hold(SlotSet.Of([new SlotRange(6, 6)])); // by another routing with the same slots, too
+        Assert.Equal([0, 0, 0, 0, 0], Seen());
+        server.Cluster.Hold(null);
+        Assert.StartsWith("TRYAGAIN", server.Execute("CLUSTER", "FLUSHSLOT", "5").Text, StringComparison.Ordinal);
+        Report(lease, Shared.Version);
+        Assert.Equal("OK", (await changed).Text);
+        Assert.Equal([1, 1, 1, 1, 1], Seen());
+
+        long[] Seen() =>
+        [
+            server.Execute("DBSIZE").Integer, server.Execute("KEYS", "*").Items.Count, server.Execute("SCAN", "0", "COUNT", "1000000").Items[1].Items.Count, server.Execute("RANDOMKEY").Text is null ? 0 : 1,
+            server.Execute("TS.MRANGE", "-", "+", "FILTER", "a=b").Items.Count,
+        ];
+    }
+
     // A client of its own waits, up to cluster-move-pause-ms.
     [Fact]
     public async Task A_command_on_a_slot_that_another_node_may_serve_waits_for_that()
