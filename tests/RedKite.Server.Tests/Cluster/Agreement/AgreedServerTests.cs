@@ -47,7 +47,8 @@ public sealed class AgreedServerTests : IDisposable
         await using (RedKiteServer server = await StartAsync(new MemoryClusterStore(_data)))
         {
             Commit(server, sealedAt: 0);
-            await UntilAsync(() => server.Engine.Replication.LinkStatus is not null);
+            string file = Path.Combine(_folder.Path, server.Engine.Settings.ClusterConfigFile);
+            await UntilAsync(() => server.Engine.Replication.LinkStatus is not null && TopologyDocument.Read(File.ReadAllBytes(file)).Self.PrimaryId == Primary);
         }
 
         var store = new MemoryClusterStore(_data);
