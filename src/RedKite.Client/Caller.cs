@@ -504,7 +504,7 @@ internal sealed class Caller : CallTarget, IStreamExecutor
     }
 
     // What it would write behind the last one that another node gets, when that gets the role or slots, would be lost.
-    private bool IsHeld(BlockedClient blocked) => !blocked.HasEnded && !_executor.IsTrusted && _engine.Pause.IsHolding(blocked.Session, blocked.Request.Command, _executor.Time.SteadyMs);
+    private bool IsHeld(BlockedClient blocked) => !_executor.IsTrusted && _engine.HoldsWork(blocked, _executor.Time.SteadyMs);
 
     private void WriteReplyOf(BlockedClient blocked)
     {

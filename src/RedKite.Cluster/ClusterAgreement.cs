@@ -22,7 +22,6 @@ internal sealed class ClusterAgreement : IDisposable
     private readonly ClusterController? _controller;
     private readonly CancellationTokenSource _stop = new();
     private Task _work = Task.CompletedTask;
-    private long _attempted;
 
     /// <param name="core">The server.</param>
     /// <param name="host">What the server does for it.</param>
@@ -58,9 +57,6 @@ internal sealed class ClusterAgreement : IDisposable
     /// <summary>The version of the topology in the store as it was last seen; 0: there was none.</summary>
     internal long LatestVersion => _agent.Latest?.Topology.Version ?? 0;
 
-    /// <summary>The latest version of the topology that a command of this node has tried to put into the store. Until the node goes by one that is not older, the store may have the change.</summary>
-    internal long AttemptedVersion => Volatile.Read(ref _attempted);
-
     /// <summary>Why the node does not serve as it should, in one line; empty: nothing is wrong.</summary>
     internal string Fault => _agent.Fault;
 
@@ -74,10 +70,11 @@ internal sealed class ClusterAgreement : IDisposable
     /// <summary>
     /// Changes the topology in the store, unless the change is refused, and waits until this node goes by it, the nodes that lose slots by it do, and those that get them serve them (<see cref="Reassignments"/>). What the change does beside the topology holds in this node alone.
     /// </summary>
-    /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
     /// <param name="change">The change.</param>
+    /// <param name="attempt">Notes what is tried.</param>
     /// <param name="returns">Whether this node, if it was taken out of the cluster, becomes one of it again.</param>
-    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, bool returns = false)
+    /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
+    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, StoreAttempt attempt, bool returns = false)
     {
         string? refusal;
         bool isDone = false;
@@ -85,7 +82,7 @@ internal sealed class ClusterAgreement : IDisposable
         {
             using var limit = CancellationTokenSource.CreateLinkedTokenSource(_stop.Token);
             limit.CancelAfter(AnswerLimit);
-            refusal = Change(change, returns, limit).GetAwaiter().GetResult();
+            refusal = Change(change, attempt, returns, limit).GetAwaiter().GetResult();
             isDone = refusal is null;
             return refusal;
         }
@@ -103,7 +100,7 @@ internal sealed class ClusterAgreement : IDisposable
         }
         finally
         {
-            if (!isDone && AttemptedVersion > _cluster.State.Topology.Version) _ = Task.Run(() => Observe(Settle(AttemptedVersion)));
+            if (!isDone && attempt.IsOpen && !attempt.IsDecidedBy(_cluster.State.Topology)) _ = Task.Run(() => Observe(Settle(attempt)));
         }
     }
 
@@ -116,7 +113,7 @@ internal sealed class ClusterAgreement : IDisposable
 
     private const string WouldLoseKeys = "ERR the node has keys and is of no cluster yet: it would lose them, so it must be empty";
 
-    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, bool returns, CancellationTokenSource limit)
+    private async Task<string?> Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, StoreAttempt attempt, bool returns, CancellationTokenSource limit)
     {
         CancellationToken cancellation = limit.Token;
         for (int i = 0; i < AttemptsMax; i++)
@@ -138,14 +135,15 @@ internal sealed class ClusterAgreement : IDisposable
             if (next.Topology != shared?.Topology) // a node that has joined by it is a change, too
             {
                 ClusterTopology wanted = next.Topology.WithTerms(before.Terms with { Shards = next.Topology.Terms.Shards, Removed = next.Topology.Terms.Removed });
-                SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await TryReplace(shared, wanted, cancellation);
+                SharedTopology? replaced = shared is null ? await TryFound(wanted, cancellation) : await TryReplace(shared, wanted, attempt, cancellation);
                 if (replaced is null) continue;
                 version = replaced.Topology.Version;
                 losers = [.. Enumerable.Range(0, RedKite.Store.Keyspace.KeySlot.Count).Select(slot => FormerOwner(before, wanted, slot)).OfType<string>()];
             }
 
             while (_cluster.State.Topology.Version < version) await Task.Delay(Rest, cancellation);
-            refusal = _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null));
+            ClusterState here = _cluster.State;
+            refusal = here.WithMovesOf(state, next).HasMovesOf(here) ? null : _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null)); // which writes the file, and other changes wait for that
             if (losers.Count > 0) await UntilGoneBy(version, losers, limit);
             await UntilServed(version, limit);
             return refusal;
@@ -154,23 +152,21 @@ internal sealed class ClusterAgreement : IDisposable
         return "ERR the topology is changed by others all the time";
     }
 
-    private Task<SharedTopology?> TryReplace(SharedTopology shared, ClusterTopology next, CancellationToken cancellation)
+    private Task<SharedTopology?> TryReplace(SharedTopology shared, ClusterTopology next, StoreAttempt attempt, CancellationToken cancellation)
     {
-        long version = shared.Topology.Version + 1;
-        for (long before = AttemptedVersion; before < version && Interlocked.CompareExchange(ref _attempted, version, before) != before; before = AttemptedVersion) { }
-
+        attempt.Note(shared.Topology.Terms.ClusterId, shared.Topology.Version + 1);
         return shared.TryReplace(_store, next, [], cancellation);
     }
 
     // What was sent and not answered may still be executed, unless the store has another version by then: so one is put there.
-    private async Task Settle(long version)
+    private async Task Settle(StoreAttempt attempt)
     {
         while (true)
         {
             try
             {
                 if (await SharedTopology.Read(_store, _stop.Token) is not { } shared) return;
-                if (shared.Topology.Version >= version || await shared.TryReplace(_store, shared.Topology, [], _stop.Token) is not null) return;
+                if (attempt.IsDecidedBy(shared.Topology) || await shared.TryReplace(_store, shared.Topology, [], _stop.Token) is not null) return;
             }
             catch (StoreException)
             {
@@ -305,7 +301,7 @@ internal sealed class ClusterAgreement : IDisposable
             if (status is null) return "ERR no node with this address is registered in the cluster's store";
             if (status.HasKeysOfItsOwn || Node.HasKeysOfItsOwn) return WouldLoseKeys;
             ClusterNode found = status.Node;
-            return Change(state => state.Topology.Find(found.Id) is not null ? (state, null) : (state.With(state.Topology.WithJoined(found)), null), returns: true);
+            return Change(state => state.Topology.Find(found.Id) is not null ? (state, null) : (state.With(state.Topology.WithJoined(found)), null), new StoreAttempt(), returns: true);
         }
         catch (OperationCanceledException)
         {

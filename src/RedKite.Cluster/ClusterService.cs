@@ -18,18 +18,19 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private readonly ServerCore _core;
     private readonly IClusterHost _host;
     private readonly ClusterFile _file;
-    private readonly List<(int Slot, string To)> _giving = []; // slots that leave as soon as their keys are counted
-    private readonly List<(int Slot, string To, long Until)> _maybeGiven = []; // slots that may have left in the store: a topology of that version says so
+    private readonly List<LeavingSlot> _giving = []; // as soon as their keys are counted
+    private readonly List<LeavingSlot> _maybeGiven = []; // those that may have left in the store
     private readonly Lock _changing = new();
     private volatile ClusterState _state;
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
     private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
-    private (long Since, long UntilMs) _awaited; // the last change by which slots wait for their former owner, and how long clients do
     private Task _later = Task.CompletedTask; // what is finished behind replies, one behind the other
     private (ImmutableArray<Reassignment> Notes, SlotSet? Slots) _awaitedSlots = ([], null); // by the notes of the topology; the same set as long as these are the same
+    private Dictionary<long, long> _awaitedUntilMs = []; // of each change by which slots wait for their former owner: how long clients do
     private bool _mayServe = true;
     private bool _hasAgreed; // since the start
     private bool _isFileBehind; // the file has an older topology of the store
+    private string _fileFault = ""; // that was logged last; empty: it has been written since
 
     internal ClusterService(ServerCore core, IClusterHost host, IFiles? files)
     {
@@ -137,10 +138,10 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     public void Apply(ClusterTopology topology, bool serves)
     {
         Action? rest = null;
-        bool mayGoOn;
+        bool waited;
         lock (_changing)
         {
-            ImmutableArray<Reassignment> awaited = _state.Topology.Terms.Reassigned;
+            waited = !_state.Topology.Terms.Reassigned.IsEmpty;
             _mayServe = serves;
             if (topology.Find(_state.SelfId) is not null && (topology.Version > _state.Topology.Version || topology.Terms.ClusterId != _state.Topology.Terms.ClusterId))
             {
@@ -151,7 +152,6 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
                 (_state, _isFileBehind) = (next, true);
             }
 
-            mayGoOn = !awaited.IsEmpty && (serves || awaited != _state.Topology.Terms.Reassigned); // not what a handover makes wait
             Route();
             if (!_hasAgreed && topology.Find(_state.SelfId) is not null)
             {
@@ -170,7 +170,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         rest?.Invoke();
         _host.ReplicasChanged();
         _host.SlotsMoved();
-        if (mayGoOn) _host.ResumePaused();
+        if (waited) _host.ResumePaused(); // what waits for something else looks again, and waits on
     }
 
     public void Keep()
@@ -223,11 +223,12 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     /// </summary>
     /// <param name="change">Returns another state, or why there is none. It may break a rule, which refuses it.</param>
     /// <param name="rest">What is left to do, for a thread that serves no clients: a change of this node's role waits for the old link. Returns what went wrong, as the error of a reply; null: nothing.</param>
+    /// <param name="attempt">Notes what is tried in the store; null: nothing depends on it.</param>
     /// <returns>Why it was refused, as the error of a reply; null: it is in force.</returns>
-    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, out Func<string?>? rest)
+    internal string? Change(Func<ClusterState, (ClusterState? Next, string? Refusal)> change, out Func<string?>? rest, StoreAttempt? attempt = null)
     {
         if (_agreement is not { } agreement) return ChangeHere(change, out rest);
-        rest = () => agreement.Change(change);
+        rest = () => agreement.Change(change, attempt ?? new StoreAttempt());
         return null;
     }
 
@@ -270,7 +271,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
                 if (next is null) return refusal;
                 _file.Save(next, _state);
                 Events.NoteTopology(next.SelfId, _state.Topology, next.Topology);
-                (_state, _isFileBehind) = (next, false);
+                (_state, _isFileBehind, _fileFault) = (next, false, "");
                 Route();
                 if (PrimaryOf(next) is var primary && primary != _primary)
                 {
@@ -286,7 +287,9 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
             catch (FileFailure failure)
             {
                 string inFile = _file.MayHaveRefused ? ", and the file may have the refused change until it can be written" : "";
-                _core.Log.Warning(LogEvents.ClusterFileUnwritable, $"The cluster's file cannot be written: {failure.Message}. The change is refused{inFile}.");
+                string fault = $"The cluster's file cannot be written: {failure.Message}. The change is refused{inFile}.";
+                if (fault != _fileFault) _core.Log.Warning(LogEvents.ClusterFileUnwritable, fault); // not each time that a change is tried again
+                _fileFault = fault;
                 return "ERR the cluster's configuration cannot be written" + inFile;
             }
         }
@@ -297,23 +300,26 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     /// <summary>
     /// From here on this node adds no key to a slot that it has: those are sent to another node. So its keys can be counted before it gives the slot away, with nothing locked from there on.
     /// </summary>
-    internal void BeginGiving(int slot, string to)
+    /// <returns>The slot, for <see cref="EndGiving"/>; null: the other node is unknown, so the slot stays.</returns>
+    internal LeavingSlot? BeginGiving(int slot, string to)
     {
         lock (_changing)
         {
-            if (_state.Topology.Find(to) is null) return;
-            _giving.Add((slot, to));
+            if (_state.Topology.Find(to) is null) return null;
+            var leaving = new LeavingSlot(slot, to, new StoreAttempt());
+            _giving.Add(leaving);
             Route();
+            return leaving;
         }
     }
 
     /// <summary>Behind <see cref="BeginGiving"/>: the slot is given away, or stays. If the store may have another topology by then, no key is added to it until this node goes by that.</summary>
-    internal void EndGiving(int slot, string to)
+    internal void EndGiving(LeavingSlot leaving)
     {
         lock (_changing)
         {
-            if (!_giving.Remove((slot, to))) return;
-            if (_agreement is { AttemptedVersion: var attempted } && attempted > _state.Topology.Version) _maybeGiven.Add((slot, to, attempted));
+            _giving.Remove(leaving);
+            if (leaving.Attempt.IsOpen) _maybeGiven.Add(leaving);
             Route();
         }
     }
@@ -357,8 +363,8 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     {
         ClusterState state = _state;
         _doubts &= state.Giving.Count > 0; // another topology may have said whose the slots are
-        _maybeGiven.RemoveAll(given => given.Until <= state.Topology.Version);
-        foreach ((int slot, string to) in _giving.Concat(_maybeGiven.Select(static given => (given.Slot, given.To))))
+        _maybeGiven.RemoveAll(leaving => leaving.Attempt.IsDecidedBy(state.Topology));
+        foreach ((int slot, string to, _) in _giving.Concat(_maybeGiven))
         {
             if (state.Topology.OwnerOf(slot)?.Id == state.SelfId && state.Topology.Find(to) is not null) state = state.WithMigrating(slot, to);
         }
@@ -382,16 +388,22 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         _core.Routing.NoteFeeding(_mayServe || !state.Self.IsPrimary);
         if (_agreement is not null) _core.Routing.Use(ReplicasBy(topology, state.SelfId));
         if (_awaitedSlots.Notes != topology.Terms.Reassigned) _awaitedSlots = (topology.Terms.Reassigned, topology.Terms.Reassigned.IsEmpty ? null : topology.Terms.ReassignedSlots);
-        SlotSet? awaited = _agreement is null ? null : _awaitedSlots.Slots;
-        if (awaited is not null && topology.Terms.Reassigned.Max(static each => each.Since) is var since && since != _awaited.Since) _awaited = (since, _core.Clock.SteadyMs + settings.ClusterMovePauseMs);
+        ImmutableArray<Reassignment> reassigned = _agreement is null ? [] : topology.Terms.Reassigned;
+        if (reassigned.Length > 0 || _awaitedUntilMs.Count > 0)
+        {
+            long untilMs = Math.Max(_core.Clock.SteadyMs + settings.ClusterMovePauseMs, 1);
+            _awaitedUntilMs = reassigned.Select(static each => each.Since).Distinct().ToDictionary(static since => since, since => _awaitedUntilMs.GetValueOrDefault(since, untilMs));
+        }
+
+        SlotsAwaitedUntil[] awaited = [.. reassigned.Select(each => new SlotsAwaitedUntil(each.Slots, _awaitedUntilMs[each.Since]))];
         var next = new SlotRouting(owners, self, IsUpBy(topology), Moves(state.Migrating), _held, awaited)
         {
             Nodes = nodes,
             Primary = state.Self.PrimaryId is { } primary ? topology.IndexOf(primary) : SlotRouting.NoNode,
             Importing = Moves(state.Importing),
             Doubtful = doubtful,
+            Awaited = _agreement is null ? null : _awaitedSlots.Slots,
             ClosesHeld = _closesHeld,
-            AwaitedUntilMs = _awaited.UntilMs,
             AllowsReadsWhenDown = settings.ClusterAllowsReadsWhenDown,
             AllowsShardMessagesWhenDown = settings.ClusterAllowsShardMessagesWhenDown,
             RemovesKeys = _mayServe || topology.Terms.ClusterId.Length == 0, // those of a node that is of no cluster yet are its own

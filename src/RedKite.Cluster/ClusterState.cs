@@ -46,6 +46,9 @@ internal sealed record ClusterState(string SelfId, ClusterTopology Topology)
         Importing = Importing.RemoveRange(before.Importing.Keys.Except(after.Importing.Keys)).SetItems(after.Importing.Except(before.Importing)),
     };
 
+    /// <summary>Whether the same slots move key by key as in another one.</summary>
+    internal bool HasMovesOf(ClusterState other) => Migrating.SequenceEqual(other.Migrating) && Importing.SequenceEqual(other.Importing);
+
     /// <summary>The same node by another id.</summary>
     internal ClusterState WithSelf(string id)
     {

@@ -4,7 +4,7 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Server.Cluster;
 
 /// <summary>
-/// The nodes of a cluster, their shards, and who has which slot. Immutable, and always whole: the constructor checks that ids are unique, that replicas follow a primary of their own shard and have no
+/// The nodes of a cluster, their shards, and who has which slot. Immutable, and always whole: the constructor checks that ids are unique, that a shard has one primary, that replicas follow that of their own shard and have no
 /// slots, and that each slot has one owner at most, which its table cannot express otherwise.
 /// </summary>
 internal sealed class ClusterTopology
@@ -33,7 +33,13 @@ internal sealed class ClusterTopology
             if (!_index.TryAdd(nodes[i].Id, i)) throw new TopologyException($"the id {nodes[i].Id} is that of two nodes");
         }
 
-        foreach (ClusterNode node in nodes) Check(node);
+        HashSet<string> led = new(StringComparer.Ordinal);
+        foreach (ClusterNode node in nodes)
+        {
+            Check(node);
+            if (node.IsPrimary && !led.Add(node.ShardId)) throw new TopologyException($"the shard {node.ShardId} has two primaries");
+        }
+
         foreach (short owner in owners)
         {
             if (owner >= nodes.Length) throw new TopologyException("a slot has an owner that is no node");

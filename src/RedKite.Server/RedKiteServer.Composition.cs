@@ -355,6 +355,7 @@ public sealed partial class RedKiteServer
         {
             server.Engine.Pause.Release(PauseReason.Handover);
             server.ResumePaused();
+            SlotsMoved(); // blocked clients have waited, too
         }
 
         public void ChangeRole(PrimaryAddress? primary) => server._follower.Change(primary);

@@ -257,20 +257,19 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
     private bool TryAssign(scoped in CommandContext cmd, int slot, string id, string shown, out string? refusal, out Func<string?>? rest)
     {
         (refusal, rest) = (null, null);
-        bool mayGive = id != cluster.State.SelfId;
-        if (mayGive) cluster.BeginGiving(slot, id);
+        LeavingSlot? leaving = id == cluster.State.SelfId ? null : cluster.BeginGiving(slot, id);
         Func<string?>? assign = null;
         try
         {
             if (!TryCount(cmd, slot, out long keys)) return false;
-            refusal = Assign(slot, id, shown, keys, out assign);
+            refusal = Assign(slot, id, shown, keys, leaving, out assign);
         }
         finally
         {
-            if (mayGive && assign is null) cluster.EndGiving(slot, id);
+            if (leaving is not null && assign is null) cluster.EndGiving(leaving);
         }
 
-        rest = assign is null || !mayGive ? assign : () =>
+        rest = assign is null || leaving is null ? assign : () =>
         {
             try
             {
@@ -278,13 +277,13 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             }
             finally
             {
-                cluster.EndGiving(slot, id);
+                cluster.EndGiving(leaving);
             }
         };
         return true;
     }
 
-    private string? Assign(int slot, string id, string shown, long keys, out Func<string?>? rest)
+    private string? Assign(int slot, string id, string shown, long keys, LeavingSlot? leaving, out Func<string?>? rest)
     {
         bool wasMine = cluster.State.Topology.OwnerOf(slot)?.Id == cluster.State.SelfId;
         return cluster.Change(state =>
@@ -304,7 +303,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
             }
 
             return (state.With(topology.WithOwner([slot], id)), null);
-        }, out rest);
+        }, out rest, leaving?.Attempt);
     }
 
     private static string? FaultOfTarget(ClusterState state, string id, string unknown) =>

@@ -60,7 +60,7 @@ internal interface INode
     /// </summary>
     Task<bool> ConfirmHandover(ClusterNode replica, string incarnation, CancellationToken cancellation);
 
-    /// <summary>What waited goes on, by the topology of now.</summary>
+    /// <summary>What waited goes on, by the topology of now. From any thread, and also if nothing waits.</summary>
     void EndHandover();
 
     /// <summary>Says what has happened, in one line.</summary>

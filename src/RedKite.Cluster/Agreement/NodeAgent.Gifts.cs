@@ -52,15 +52,8 @@ internal sealed partial class NodeAgent
     {
         foreach (SlotGift gift in Gifts)
         {
-            if (gift.TryBegin())
-            {
-                End(gift, await TryGive(gift, cancellation));
-                await Keep();
-            }
-            else if (!gift.Ended.IsCompleted)
-            {
-                Forget(gift); // it was withdrawn
-            }
+            if (gift.TryBegin()) End(gift, await TryGive(gift, cancellation));
+            else if (!gift.Ended.IsCompleted) Forget(gift); // it was withdrawn
         }
     }
 

@@ -14,15 +14,16 @@ internal sealed partial class NodeAgent
     /// <summary>Makes the agent look at once whether slots of this node still wait for their former owner. From any thread.</summary>
     internal void LookAtSlots() => _wake.Set();
 
-    // Returns when to look again; null: there is nothing to wait for. It is a change as any other: if it is not answered, the watch brings it, or it is tried again.
-    private async Task<TimeSpan?> EndReassignments(CancellationToken cancellation)
+    // Returns when to look again (null: there is nothing to wait for), and what is wrong. It is a change as any other: if it is not answered, the watch brings it, or it is tried again.
+    private async Task<(TimeSpan? Again, AgreementEvent What, string Fault)> EndReassignments(CancellationToken cancellation)
     {
         if (Latest is not { } latest || latest.Topology.Version != _applied.Version || Reassignments.Of(latest.Topology, _node.Id) is not { IsEmpty: false } waiting)
         {
             _lookRest = FirstLookRest;
-            return null;
+            return (null, AgreementEvent.Changed, "");
         }
 
+        (AgreementEvent what, string fault) = (AgreementEvent.Changed, "");
         try
         {
             string key = waiting is [{ FromId: { Length: > 0 } from }] ? StoreKeys.Node(from) : StoreKeys.Nodes;
@@ -36,15 +37,15 @@ internal sealed partial class NodeAgent
         }
         catch (StoreException failure)
         {
-            Note(AgreementEvent.StoreAway, failure.Message);
+            (what, fault) = (AgreementEvent.StoreAway, failure.Message);
         }
         catch (TopologyException failure)
         {
-            Note(AgreementEvent.Refused, $"Slots wait for a node that says of itself what cannot be read: {failure.Message}");
+            (what, fault) = (AgreementEvent.Refused, $"Slots wait for a node that says of itself what cannot be read: {failure.Message}");
         }
 
         TimeSpan rest = _lookRest;
         _lookRest = rest * 2 < LookRestMax ? rest * 2 : LookRestMax;
-        return rest;
+        return (rest, what, fault);
     }
 }

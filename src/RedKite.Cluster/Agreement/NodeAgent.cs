@@ -8,7 +8,8 @@ namespace RedKite.Server.Cluster.Agreement;
 /// <remarks>
 /// A node serves until its deadline, which counts from when the last renewal was sent that the store answered. Its key in the store ends with the lease, and another node is made the primary of its
 /// shard only when that key is gone. A node that registers again reads the topology behind that, before it has a deadline: it has learned what was decided while its key was away.
-/// All work but renewing the lease is done by one task, one step after the other.
+/// All work is done by one task, one step after the other. But the lease is renewed beside that, and the topology is kept: slots and other nodes do not wait for this node's disk. Nothing that it says of itself depends on its
+/// file, as it does not serve after a start before it goes by the store.
 /// </remarks>
 internal sealed partial class NodeAgent
 {
@@ -18,6 +19,7 @@ internal sealed partial class NodeAgent
     private const int RenewalsPerLease = 3;
 
     private static readonly TimeSpan Retry = TimeSpan.FromMilliseconds(500);
+    private static readonly TimeSpan HandoverWaitsMax = TimeSpan.FromSeconds(5); // clients, for the store's answer
 
     private readonly IClusterStore _store;
     private readonly INode _node;
@@ -26,10 +28,11 @@ internal sealed partial class NodeAgent
     private readonly TimeSpan _lease;
     private readonly Wake _wake;
     private readonly Wake _wakeRenewal;
+    private readonly Wake _wakeKeeping;
     private readonly Lock _seeing = new();
     private SharedTopology? _latest; // that was read or watched
     private (long Version, bool Serves) _applied = (-1, false);
-    private bool _isKept; // what is applied
+    private bool _cannotKeep; // the topology: the node has stopped serving, and goes by it anew in the next registration
     private NodeStatus? _reported;
     private long _reportedRevision;
     private long _reportedAt;
@@ -40,7 +43,7 @@ internal sealed partial class NodeAgent
     internal NodeAgent(IClusterStore store, INode node, LeaseDeadline deadline, TimeProvider time, TimeSpan lease)
     {
         (_store, _node, _deadline, _time, _lease) = (store, node, deadline, time, lease);
-        (_wake, _wakeRenewal) = (new Wake(time), new Wake(time));
+        (_wake, _wakeRenewal, _wakeKeeping) = (new Wake(time), new Wake(time), new Wake(time));
     }
 
     /// <summary>How often a position is reported that has moved, while nothing waits for it.</summary>
@@ -114,9 +117,10 @@ internal sealed partial class NodeAgent
             StoreSnapshot snapshot = await _store.Read(StoreKeys.Topology, cancellation); // behind the registration
             lock (_seeing) _latest = TopologyIn(snapshot);
             await Look(cancellation);
+            await Keep(); // a node that cannot keep anything does not begin to serve
             EndGiftsBegunBefore();
             Extend(sent, valid);
-            tasks = [Renew(life.Token), Follow(snapshot.Revision, life.Token), Work(life.Token)];
+            tasks = [Renew(life.Token), Follow(snapshot.Revision, life.Token), Work(life.Token), KeepEach(life.Token)];
             await await Task.WhenAny(tasks);
         }
         finally
@@ -125,6 +129,7 @@ internal sealed partial class NodeAgent
             life.Cancel();
             foreach (Task task in tasks) await task.ContinueWith(static _ => { }, CancellationToken.None, TaskContinuationOptions.ExecuteSynchronously, TaskScheduler.Default);
             _deadline.End(); // an answer of the store may have extended it meanwhile
+            if (_cannotKeep) (_applied, _cannotKeep) = ((-1, false), false);
             await GiveBack();
         }
     }
@@ -234,7 +239,13 @@ internal sealed partial class NodeAgent
         while (true)
         {
             await _wake.Wait(rest, cancellation);
-            rest = await TryStep(cancellation) ? await EndReassignments(cancellation) ?? _lease / RenewalsPerLease : Retry;
+            rest = Retry;
+            if (!await TryStep(cancellation)) continue;
+            (TimeSpan? again, AgreementEvent what, string fault) = await EndReassignments(cancellation);
+            bool waits = Latest is { } seen && seen.Topology.Find(_node.Id) is null && _node.HasKeysOfItsOwn;
+            if (waits) Note(AgreementEvent.Refused, "this node has keys and is not one of the cluster in the store: as a replica it would lose them, so it joins when it is empty");
+            else Note(what, fault); // or that there is none any more
+            rest = again ?? _lease / RenewalsPerLease;
         }
     }
 
@@ -256,8 +267,6 @@ internal sealed partial class NodeAgent
 
         await GiveAll(cancellation);
         if (terms.HandoverTo.Length > 0 && !terms.IsSealed && _applied.Serves && Latest is { } latest && latest.Topology.Version == _applied.Version) await HandOver(latest, terms.HandoverTo, cancellation);
-        bool waits = Latest is { } seen && seen.Topology.Find(_node.Id) is null && _node.HasKeysOfItsOwn;
-        Note(AgreementEvent.Refused, waits ? "this node has keys and is not one of the cluster in the store: as a replica it would lose them, so it joins when it is empty" : "");
         return true;
     }
 
@@ -267,7 +276,6 @@ internal sealed partial class NodeAgent
         ShardTerms terms = await GoBy(Latest, cancellation);
         if (_isReportInDoubt) await ReadReport(cancellation);
         if (Latest is { } latest) terms = await GoBy(await Claim(latest, cancellation), cancellation);
-        await Keep();
         if (!terms.IsSealed) await Report(StatusOfNow(sealedAt: 0, _node.Position), cancellation);
         else if (_reported?.SealedAt != terms.SealedAt || _reported.IsNoSuccessor != _node.IsNoSuccessor) await Report(StatusOfNow(terms.SealedAt, await _node.Seal()), cancellation);
         return terms;
@@ -358,21 +366,29 @@ internal sealed partial class NodeAgent
     {
         if (_applied == (topology.Version, serves) && _node.Topology.Version == topology.Version) return; // CLUSTER RESET forgets it
         await _node.Apply(topology, serves);
-        (_applied, _isKept) = ((topology.Version, serves), false);
+        _applied = (topology.Version, serves);
+        _wakeKeeping.Set();
         _wake.Set(); // the role may have changed, and with it what there is to claim
+    }
+
+    private async Task KeepEach(CancellationToken cancellation)
+    {
+        while (true)
+        {
+            await _wakeKeeping.Wait(Timeout.InfiniteTimeSpan, cancellation);
+            await Keep();
+        }
     }
 
     private async Task Keep()
     {
-        if (_isKept) return;
         try
         {
             await _node.Keep();
-            _isKept = true;
         }
         catch (TopologyException)
         {
-            _applied = (-1, false);
+            _cannotKeep = true;
             throw;
         }
     }
@@ -431,6 +447,7 @@ internal sealed partial class NodeAgent
         try
         {
             await Apply(latest.Topology, serves: false); // from here on the other one may serve
+            await using ITimer limit = _time.CreateTimer(static node => ((INode)node!).EndHandover(), _node, HandoverWaitsMax, Timeout.InfiniteTimeSpan); // what waited is refused then, as nothing is served
             catchesUp = await _node.ConfirmHandover(replica, incarnation, cancellation); // what had begun when writes were made to wait has ended only now
             SharedTopology? now = latest;
             if (catchesUp)
@@ -453,7 +470,6 @@ internal sealed partial class NodeAgent
         }
 
         if (!catchesUp) await DropHandover(latest, next, to, cancellation);
-        await Keep();
     }
 
     private async Task DropHandover(SharedTopology latest, ClusterTopology next, string to, CancellationToken cancellation)

@@ -8,6 +8,11 @@ namespace RedKite.Server.Cluster;
 /// <param name="TlsEndpoint">The same for clients with TLS.</param>
 internal sealed record RoutedNode(string Endpoint, string TlsEndpoint);
 
+/// <summary>Slots that another node may serve still, although they have another owner.</summary>
+/// <param name="Slots">The slots.</param>
+/// <param name="UntilMs">Until when commands on them wait, by the steady clock.</param>
+internal sealed record SlotsAwaitedUntil(SlotSet Slots, long UntilMs);
+
 /// <summary>
 /// Which slots this node serves, and where the others are. Immutable: a change of the topology makes another one, which <see cref="CurrentRouting"/> publishes. Nodes are numbers in it.
 /// </summary>
@@ -21,6 +26,7 @@ internal sealed class SlotRouting
     private readonly ulong[] _served = new ulong[KeySlot.Count / WordBits];
     private readonly short[] _owners;
     private readonly SlotSet? _held;
+    private readonly IReadOnlyList<SlotsAwaitedUntil> _awaited;
     private SlotRouting? _whenDown;
 
     /// <param name="owners">The node of each slot.</param>
@@ -28,10 +34,10 @@ internal sealed class SlotRouting
     /// <param name="isUp">Whether the cluster serves.</param>
     /// <param name="migrating">Slots that leave this node key by key, and where to.</param>
     /// <param name="held">Slots that are about to be given to another node; null: none.</param>
-    /// <param name="awaited">Slots that another node may serve still, although they have another owner; null: none.</param>
-    internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating, SlotSet? held = null, SlotSet? awaited = null)
+    /// <param name="awaited">Slots that another node may serve still, although they have another owner. No slot is in two of them; null: none.</param>
+    internal SlotRouting(short[] owners, int self, bool isUp, FrozenDictionary<int, int> migrating, SlotSet? held = null, IReadOnlyList<SlotsAwaitedUntil>? awaited = null)
     {
-        (_owners, Self, IsUp, Migrating, _held, Awaited) = (owners, self, isUp, migrating, held, awaited);
+        (_owners, Self, IsUp, Migrating, _held, _awaited) = (owners, self, isUp, migrating, held, awaited ?? []);
         HasSlots = self != NoNode && owners.AsSpan().Contains((short)self);
         if (!isUp) return;
         bool migrates = migrating.Count > 0;
@@ -59,7 +65,7 @@ internal sealed class SlotRouting
     internal SlotSet? Doubtful { get; init; }
 
     /// <summary>Slots that another node may serve still, although they have another owner; null: none.</summary>
-    internal SlotSet? Awaited { get; }
+    internal SlotSet? Awaited { get; init; }
 
     /// <summary>Whether commands that read held slots wait, too: another node may have them already.</summary>
     internal bool ClosesHeld { get; init; }
@@ -77,10 +83,13 @@ internal sealed class SlotRouting
     internal bool HasSlots { get; }
 
     /// <summary>Whether another node may serve this one's slots by now: with a store, those of a primary that may not serve.</summary>
-    internal bool MayBeReplaced => !IsUp && !RemovesKeys && Primary == NoNode && HasSlots;
+    internal bool MayBeReplaced => MayNotServe && HasSlots;
+
+    /// <summary>Whether this node is a primary that may not serve, or not any more.</summary>
+    internal bool MayNotServe => !IsUp && !RemovesKeys && Primary == NoNode;
 
     /// <summary>The same while the node's lease has ended. Made once.</summary>
-    internal SlotRouting WhenDown => !IsUp && !RemovesKeys ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held, Awaited)
+    internal SlotRouting WhenDown => !IsUp && !RemovesKeys ? this : _whenDown ??= new SlotRouting(_owners, Self, isUp: false, Migrating, _held, _awaited)
     {
         Nodes = Nodes,
         Primary = Primary,
@@ -116,10 +125,18 @@ internal sealed class SlotRouting
     internal bool IsClosed(int slot) => ClosesHeld && IsHeld(slot);
 
     /// <summary>Whether another node may serve the slot still, so that its owner does not yet.</summary>
-    internal bool IsAwaited(int slot) => Awaited is { } awaited && awaited.Contains(slot);
+    internal bool IsAwaited(int slot) => _awaited.Count > 0 && AwaitedUntilMs(slot) != 0;
 
-    /// <summary>Until when commands on awaited slots wait, by the steady clock. Behind that they are refused, so that clients hear of it.</summary>
-    internal long AwaitedUntilMs { get; init; }
+    /// <summary>Until when commands on an awaited slot wait, by the steady clock; 0: the slot is not. Behind that they are refused, so that clients hear of it.</summary>
+    internal long AwaitedUntilMs(int slot)
+    {
+        foreach (SlotsAwaitedUntil awaited in _awaited)
+        {
+            if (awaited.Slots.Contains(slot)) return awaited.UntilMs;
+        }
+
+        return 0;
+    }
 
     /// <summary>Whether keys of the slot come or go, so that what a command does depends on which of its keys are here.</summary>
     internal bool IsMoving(int slot) => Migrating.ContainsKey(slot) || Importing.ContainsKey(slot);

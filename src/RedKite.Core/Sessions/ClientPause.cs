@@ -57,6 +57,9 @@ internal sealed class ClientPause(AttentionWord attention)
     /// <summary>Whether the server itself makes commands that write wait.</summary>
     internal bool HoldsForServer => _reasons != PauseReason.None;
 
+    /// <summary>Whether the role is being handed over.</summary>
+    internal bool IsHandover => (_reasons & PauseReason.Handover) != 0;
+
     /// <summary>Whether the data is being saved for the last time, or was: what is written now is lost.</summary>
     internal bool IsLastSave => (_reasons & PauseReason.LastSave) != 0;
 

@@ -63,10 +63,18 @@ internal sealed class Admission(ExecutorCore core, CommandAccount account) : IAd
         return false;
     }
 
-    /// <summary>Whether the command that was admitted just now waits, because its slot is about to be another node's.</summary>
+    /// <summary>Whether the command that was admitted just now waits, because its slot, or this node's role, is about to be another node's.</summary>
     internal bool TryPauseForMove(scoped in CommandContext cmd)
     {
         if (!_slots.Waits) return false;
+        cmd.Session.IsPaused = true;
+        return true;
+    }
+
+    /// <summary>The same for a command that has locked its stripes since.</summary>
+    internal bool TryPauseLate(scoped in CommandContext cmd, Command command)
+    {
+        if (!_slots.WaitsWithLocks(cmd, command)) return false;
         cmd.Session.IsPaused = true;
         return true;
     }

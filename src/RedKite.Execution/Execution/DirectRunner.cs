@@ -39,7 +39,7 @@ internal sealed class DirectRunner(CommandExecutor executor)
         long waits = stripe.LockWaits;
         var cmd = new CommandContext(executor.Environment, session, input, reply, session.DatabaseIndex);
         cmd.Begin(command, arguments, hash);
-        executor.Invoker.RunShort(ref cmd, hash, ref handler);
+        if (!executor.Invoker.TryRunShort(ref cmd, hash, ref handler, mayWait: true)) return false; // which waits
         executor.Meter.EndDirect(cmd, start, start != 0 && (stripe.LockWaits != waits || reply.Length + input.Length > BytesToTime));
         if (reply.Events != ReplyEvents.None) NoteEvents(cmd, session);
         if (_engine.Tracking.HasBroadcast) _engine.Tracking.Broadcast(executor.Recording.Changes);

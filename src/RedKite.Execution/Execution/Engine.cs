@@ -109,7 +109,7 @@ internal sealed class Engine : ServerCore
     }
 
     /// <summary>
-    /// Ends the waits of blocked clients, because the server became a replica: what they wait for may never come to it. Reads in slices, which Redis executes
+    /// Ends the waits of blocked clients, because the server became a replica: what they wait for may never come to it. In a cluster they are sent to the node that has their slots now. Reads in slices, which Redis executes
     /// at once, go on.
     /// </summary>
     /// <param name="isAgain">
@@ -118,6 +118,7 @@ internal sealed class Engine : ServerCore
     internal void EndWaitsForRole(bool isAgain)
     {
         Interlocked.MemoryBarrier(); // the role, and then the clients: who blocks afterwards sees the role
+        RedirectBlocked();
         foreach (BlockedClient client in Blocked.All)
         {
             if (client.Block.IsCertain) continue;
@@ -125,6 +126,15 @@ internal sealed class Engine : ServerCore
             if (isOfPrimary || (client.Block.Work is null && !isAgain)) Blocked.EndForRole(client, Buffers);
         }
     }
+
+    /// <summary>
+    /// Whether this node has given up its right to serve, and it is not known yet to whom its role goes: what would be refused because the cluster is down waits for that, and is decided by the routing of then.
+    /// </summary>
+    internal bool IsHandingOver(SlotRouting routing) => routing.MayNotServe && Pause.IsHandover && Routing.Lease is { HasEnded: false };
+
+    /// <summary>Whether work in slices must wait before it goes on.</summary>
+    internal bool HoldsWork(BlockedClient client, long steadyMs) =>
+        !client.HasEnded && (Pause.IsHolding(client.Session, client.Request.Command, steadyMs) || (Routing.Value is { } routing && IsHandingOver(routing)));
 
     /// <summary>
     /// Ends the waits of clients that are blocked on keys of slots that this node does not serve any more. Behind a change of the routing, when every stripe has been locked since: who blocks
@@ -147,7 +157,7 @@ internal sealed class Engine : ServerCore
 
     private void RedirectIfMoved(SlotRouting routing, BlockedClient client)
     {
-        if (!client.MayBeUnblocked || client.AnyKey is not { } key) return;
+        if (!client.MayBeUnblocked || client.AnyKey is not { } key || IsHandingOver(routing)) return;
         if (SlotCheck.RefusalOfWait(routing, KeyHasher.SlotOf(key.Identity.Hash), client) is { } error) Blocked.EndByRedirect(client, error, Buffers);
     }
 

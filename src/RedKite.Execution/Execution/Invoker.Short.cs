@@ -13,11 +13,12 @@ internal sealed partial class Invoker
     internal void RunShort(ref CommandContext cmd, ulong firstKeyHash)
     {
         RowHandler handler = default;
-        RunShort(ref cmd, firstKeyHash, ref handler);
+        TryRunShort(ref cmd, firstKeyHash, ref handler, mayWait: false);
     }
 
     /// <summary>The same with another handler, which has the same effects as the row's but replies in another form.</summary>
-    internal void RunShort<THandler>(ref CommandContext cmd, ulong firstKeyHash, scoped ref THandler handler)
+    /// <returns>False if the command may wait and must: nothing was done.</returns>
+    internal bool TryRunShort<THandler>(ref CommandContext cmd, ulong firstKeyHash, scoped ref THandler handler, bool mayWait)
         where THandler : struct, IShortHandler, allows ref struct
     {
         int index = _keyspace.StripeOf(firstKeyHash);
@@ -26,14 +27,15 @@ internal sealed partial class Invoker
         bool serves = false;
         while (!stripe.EnterOrGiveWay(_environment.GivesUpWaiting))
         {
-            if (IsRefusedAsBusy(cmd.Command)) return;
+            if (IsRefusedAsBusy(cmd.Command)) return true;
         }
 
         if ((_engine.Attention.Flags & (ServerAttention.IsReplica | ServerAttention.Paused | ServerAttention.Clustered)) != 0 && _admission.RefusalOfLateShort(cmd, cmd.Command) is { } refusal)
         {
             stripe.Exit();
+            if (mayWait && _engine.Routing.Value is { } routing && _engine.IsHandingOver(routing)) return false;
             Account.Reject(cmd.Command, Reply, refusal);
-            return;
+            return true;
         }
 
         try
@@ -55,6 +57,7 @@ internal sealed partial class Invoker
         if (serves) Blocked.ServeAndExit(index, cmd.Session);
         else stripe.Exit();
         if (Reply.Errors != errors) Account.NoteError(cmd.Command, Reply);
+        return true;
     }
 }
 

@@ -177,7 +177,7 @@ internal sealed partial class Invoker
 
         try
         {
-            if (mayWait && !isScript && PausedWrites.TryPauseSinceSnapshotPoint(cmd, command))
+            if (mayWait && ((!isScript && PausedWrites.TryPauseSinceSnapshotPoint(cmd, command)) || _admission.TryPauseLate(cmd, command)))
             {
                 _environment.KeyHashes.Forget();
                 return Waits;
@@ -225,8 +225,8 @@ internal sealed partial class Invoker
         if (blocked is not null)
         {
             _engine.Blocked.NoteBegun(blocked, _engine.Buffers);
+            _engine.RedirectIfMoved(blocked);
             if (_admission.RefusesWrite(cmd, command)) _engine.Blocked.EndForRole(blocked, _engine.Buffers); // a replica since it was admitted: who changed the role did not see it
-            else _engine.RedirectIfMoved(blocked);
         }
 
         _environment.Accesses.BeginClient(cmd.Session);

@@ -20,7 +20,7 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     private bool _scriptMayCross;
     private SlotRouting? _scriptsRouting; // by which the script began
 
-    /// <summary>Whether the command that was admitted last waits until its slot's owner is known.</summary>
+    /// <summary>Whether the command that was admitted last waits until its slot's owner is known, or who has this node's role.</summary>
     internal bool Waits { get; private set; }
 
     // What the server executed before, or its primary, is not asked again.
@@ -34,11 +34,18 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         if (_used is not { } routing) return null;
         _environment.Time.KeepExpired(!routing.RemovesKeys);
         account.BeginIn(KeySlot.None);
-        if (!MayHaveKeys(command)) return routing.MayBeReplaced ? TextOf(Decide(cmd, command, routing, Look.No), routing, cmd.Session) : null;
+        if (!MayHaveKeys(command) && !routing.MayBeReplaced) return null;
         bool isQueued = Admission.IsQueued(cmd, command);
         Decision decision = Decide(cmd, command, routing, isQueued ? Look.Locking : Look.No);
         account.BeginIn(decision.Slot);
-        if (decision.Verdict == Verdict.IsAwaited && (isQueued || _environment.Time.SteadyMs >= routing.AwaitedUntilMs)) return TextOf(decision, routing, cmd.Session);
+        if (IsDown(decision))
+        {
+            if (!_engine.IsHandingOver(routing)) return Routing == routing ? TextOf(decision, routing, cmd.Session) : Refusal(cmd, command); // the handover may have ended behind the first look
+            Waits = !isQueued; // EXEC does
+            return null;
+        }
+
+        if (decision.Verdict == Verdict.IsAwaited && (isQueued || _environment.Time.SteadyMs >= routing.AwaitedUntilMs(decision.Slot))) return TextOf(decision, routing, cmd.Session);
         bool isSettled = decision.Verdict is not (Verdict.IsClosed or Verdict.IsAwaited);
         Waits = !isSettled && !isQueued;
         return isSettled ? TextOf(decision, routing, cmd.Session) : null;
@@ -54,6 +61,10 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
         if (refusal is null) _used = routing;
         return refusal;
     }
+
+    /// <summary>Whether the command waits as above, by what has changed since it was admitted. Its stripes are locked, and it has executed nothing.</summary>
+    internal bool WaitsWithLocks(scoped in CommandContext cmd, Command command) =>
+        Routing is { } routing && routing != _used && _engine.IsHandingOver(routing) && IsDown(Decide(cmd, command, routing, Look.Yes));
 
     /// <summary>
     /// The same for a command of a transaction, which EXEC has been admitted for as a whole: its slot may have gone while it executes, behind a script in it. What is only about to go has not, as that waits for
@@ -138,6 +149,8 @@ internal sealed class SlotCheck(ExecutorCore core, CommandAccount account)
     }
 
     private const string CrossSlotScript = "ERR Script attempted to access keys that do not hash to the same slot";
+
+    private static bool IsDown(Decision decision) => decision.Verdict is Verdict.IsDown or Verdict.IsDownForWrites;
 
     private static bool MayHaveKeys(Command command) => command.Keys.Length > 0 || command.RunsQueued;
 

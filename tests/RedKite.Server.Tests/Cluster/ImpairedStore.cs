@@ -18,6 +18,9 @@ internal sealed class ImpairedStore : IClusterStore
     /// <summary>The next commit of a topology has no answer: it was lost, or its request.</summary>
     internal Loss? LosesNext { get; set; }
 
+    /// <summary>Called before each commit.</summary>
+    internal Func<IReadOnlyList<StorePut>, Task>? Committing { get; set; }
+
     internal enum Loss
     {
         Answer,
@@ -47,6 +50,7 @@ internal sealed class ImpairedStore : IClusterStore
 
     public async Task<long?> TryCommit(IReadOnlyList<StoreCondition> conditions, IReadOnlyList<StorePut> puts, CancellationToken cancellation)
     {
+        if (Committing is { } committing) await committing(puts);
         if (LosesNext is not { } lost || puts.All(static put => put.Key != StoreKeys.Topology)) return await Later(_store.Value.TryCommit(conditions, puts, cancellation));
         LosesNext = null;
         if (lost == Loss.Answer) await _store.Value.TryCommit(conditions, puts, cancellation);

@@ -52,6 +52,16 @@ public sealed class TopologyTests
         Assert.Equal(ShardTerms.None, alone.Terms.Of(shard));
     }
 
+    // Both would serve by its terms.
+    [Fact]
+    public void A_shard_has_one_primary()
+    {
+        ClusterTopology topology = NodeList.Read($"{A} h 1 master - 0-10\n{B} h 2 slave {A}", version: 7, Empty());
+        ClusterNode replica = topology.Find(B)!;
+        Assert.Contains("two primaries", Assert.Throws<TopologyException>(() => topology.WithNode(B, replica with { PrimaryId = null })).Message, StringComparison.Ordinal);
+        Assert.True(topology.WithNode(B, replica with { PrimaryId = null, ShardId = ClusterNode.ShardIdOf(B) }).Find(B)!.IsPrimary);
+    }
+
     [Fact]
     public void A_slot_that_gets_another_owner_is_noted_with_the_one_before()
     {
@@ -171,7 +181,7 @@ public sealed class TopologyTests
     [Fact]
     public void There_are_no_more_nodes_than_the_limit()
     {
-        ImmutableArray<ClusterNode> nodes = [.. Enumerable.Range(0, ClusterLimits.NodesMax + 1).Select(static i => new ClusterNode(i.ToString("x40", null)) { ShardId = new string('0', 40) })];
+        ImmutableArray<ClusterNode> nodes = [.. Enumerable.Range(0, ClusterLimits.NodesMax + 1).Select(static i => new ClusterNode(i.ToString("x40", null)) { ShardId = i.ToString("x40", null) })];
         Assert.Throws<TopologyException>(() => new ClusterTopology(0, 0, nodes, ClusterTopology.NoOwners()));
         Assert.NotNull(new ClusterTopology(0, 0, nodes.RemoveAt(0), ClusterTopology.NoOwners()));
     }

@@ -33,7 +33,7 @@ internal sealed class SliceQueue(Engine engine, EventLoop loop, CommandExecutor 
     {
         BlockedClient client = _clients.Dequeue();
         long before = Runner.Slices;
-        bool isPaused = !client.HasEnded && engine.Pause.IsHolding(client.Session, client.Request.Command, steadyMs);
+        bool isPaused = engine.HoldsWork(client, steadyMs);
         if (isPaused) Runner.DiscardForPause(client);
         if (isPaused || Runner.RunSlice(client)) Add(client);
         return Runner.Slices != before;

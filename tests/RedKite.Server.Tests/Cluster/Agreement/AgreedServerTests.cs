@@ -47,7 +47,8 @@ public sealed class AgreedServerTests : IDisposable
         await using (RedKiteServer server = await StartAsync(new MemoryClusterStore(_data)))
         {
             Commit(server, sealedAt: 0);
-            await UntilAsync(() => server.Engine.Replication.LinkStatus is not null);
+            string file = Path.Combine(_folder.Path, server.Engine.Settings.ClusterConfigFile);
+            await UntilAsync(() => server.Engine.Replication.LinkStatus is not null && TopologyDocument.Read(File.ReadAllBytes(file)).Self.PrimaryId == Primary);
         }
 
         var store = new MemoryClusterStore(_data);
@@ -279,7 +280,7 @@ public sealed class AgreedServerTests : IDisposable
         files.CreateFolder(_folder.Path);
         await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data), files: files);
         await BesideOtherAsync(server);
-        await UntilAsync(() => Status(server)?.Version == Shared.Version); // which is reported when the file has it
+        await UntilAsync(() => Status(server)?.Version == Shared.Version && FileVersion(server, files) == Shared.Version);
         using ManualResetEventSlim stands = new(), goesOn = new();
         files.Plan = call =>
         {
@@ -306,7 +307,112 @@ public sealed class AgreedServerTests : IDisposable
             goesOn.Set();
         }
 
-        await UntilAsync(() => Status(server)?.Version == Shared.Version);
+        await UntilAsync(() => FileVersion(server, files) == Shared.Version);
+    }
+
+    // Neither of the two nodes keeps clients waiting: the former owner says that it does not serve the slot any more, and the new one serves it.
+    [Fact]
+    public async Task Slots_do_not_wait_for_a_disk_that_stands_still()
+    {
+        var files = new FaultyFiles();
+        files.CreateFolder(_folder.Path);
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data), files: files);
+        long lease = await BesideOtherAsync(server);
+        await UntilAsync(() => FileVersion(server, files) == Shared.Version);
+        string id = server.Cluster!.State.SelfId;
+        long kept = Shared.Version;
+        using ManualResetEventSlim goesOn = new();
+        files.Plan = call =>
+        {
+            if (call.Operation == "sync" && call.Path.Contains(server.Engine.Settings.ClusterConfigFile, StringComparison.Ordinal)) goesOn.Wait(TestContext.Current.CancellationToken);
+            return null;
+        };
+        try
+        {
+            Commit(Reassignments.Note(Shared, Shared.WithOwner([5], id)));
+            Report(lease, Shared.Version);
+            await UntilAsync(() => Shared.Terms.Reassigned.IsEmpty && server.Execute("SET", KeyOfFive, "1").Text == "OK");
+            Commit(Reassignments.Note(Shared, Shared.WithOwner([5], Primary)));
+            await UntilAsync(() => Status(server)?.Version == Shared.Version);
+            Assert.Equal("MOVED 5 127.0.0.1:1", server.Execute("SET", KeyOfFive, "1").Text);
+            Assert.Equal(kept, FileVersion(server, files));
+        }
+        finally
+        {
+            goesOn.Set();
+        }
+
+        await UntilAsync(() => FileVersion(server, files) == Shared.Version);
+    }
+
+    // Its command changes nothing in this node alone.
+    [Fact]
+    public async Task A_change_in_the_store_does_not_wait_for_a_disk_that_stands_still()
+    {
+        var files = new FaultyFiles();
+        files.CreateFolder(_folder.Path);
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data), files: files);
+        long lease = await BesideOtherAsync(server, hasFive: false);
+        await UntilAsync(() => FileVersion(server, files) == Shared.Version);
+        using ManualResetEventSlim goesOn = new();
+        files.Plan = call =>
+        {
+            if (call.Operation == "sync" && call.Path.Contains(server.Engine.Settings.ClusterConfigFile, StringComparison.Ordinal)) goesOn.Wait(TestContext.Current.CancellationToken);
+            return null;
+        };
+        try
+        {
+            Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "ADDSLOTS", "5"), TestContext.Current.CancellationToken);
+            await UntilAsync(() => Shared.OwnerOf(5) is not null);
+            Report(lease, Shared.Version);
+            Assert.Equal("OK", (await changed.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken)).Text);
+            server.Cluster!.Hold(SlotSet.Of([new SlotRange(5, 5)]));
+            server.Cluster.Hold(null);
+            Assert.Equal("OK", server.Execute("SET", KeyOfFive, "1").Text);
+        }
+        finally
+        {
+            goesOn.Set();
+        }
+    }
+
+    // As those are that end a doubt, five times a second.
+    [Fact]
+    public async Task A_change_that_is_tried_again_is_logged_once_if_the_file_cannot_be_written()
+    {
+        var files = new FaultyFiles();
+        files.CreateFolder(_folder.Path);
+        var lines = new List<string>();
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data), lines, files: files);
+        bool fails = true;
+        files.Plan = call => fails && call.Operation == "create" && call.Path.Contains(server.Engine.Settings.ClusterConfigFile, StringComparison.Ordinal) ? new FileFault(FileFault.NoSpace) : null;
+        for (int i = 0; i < 3; i++) Assert.NotNull(server.Cluster!.SaveAgain());
+        fails = false;
+        Assert.Null(server.Cluster!.SaveAgain());
+        fails = true;
+        Assert.NotNull(server.Cluster!.SaveAgain());
+        lock (lines) Assert.Equal(2, lines.Count(static line => line.Contains("The change is refused", StringComparison.Ordinal)));
+    }
+
+    [Fact]
+    public async Task How_long_clients_wait_for_a_slot_does_not_begin_anew_with_another_one()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        await BesideOtherAsync(server);
+        string id = server.Cluster!.State.SelfId;
+        Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "100000").Text);
+        Commit(Reassignments.Note(Shared, Shared.WithOwner([5], id)));
+        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version);
+        long untilMs = server.Engine.Routing.Value!.AwaitedUntilMs(5);
+        Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "200000").Text);
+        Commit(Reassignments.Note(Shared, Shared.WithOwner([6], id)));
+        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version);
+        SlotRouting routing = server.Engine.Routing.Value!;
+        Assert.Equal((untilMs, 0), (routing.AwaitedUntilMs(5), routing.AwaitedUntilMs(7)));
+        Assert.True(routing.AwaitedUntilMs(6) > untilMs);
+        Commit(Reassignments.Note(Shared, Shared.WithOwner([5], Primary)));
+        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version);
+        Assert.Equal(routing.AwaitedUntilMs(6), server.Engine.Routing.Value!.AwaitedUntilMs(6)); // nor when the first one goes
     }
 
     // The other node serves it by the topology that it has seen, while this one has not heard that it is in force.
@@ -332,6 +438,43 @@ public sealed class AgreedServerTests : IDisposable
         await UntilAsync(() => server.Cluster.State.Topology.Version == version + 1);
         Assert.Equal(isGiven ? Primary : id, Shared.OwnerOf(5)?.Id);
         await UntilAsync(() => server.Execute("SET", key, "1").Text == (isGiven ? "MOVED 5 127.0.0.1:1" : "OK"));
+    }
+
+    // Its topologies begin with the first version.
+    [Fact]
+    public async Task What_was_tried_in_a_cluster_says_nothing_in_another_one()
+    {
+        var store = new ImpairedStore(() => new MemoryClusterStore(_data));
+        await using RedKiteServer server = await StartAsync(store);
+        await BesideOtherAsync(server);
+        string id = server.Cluster!.State.SelfId, key = KeyOfFive;
+        Commit(Shared.WithOwner([5], id).WithVersion(100));
+        await UntilAsync(() => Status(server)?.Version == Shared.Version);
+        ClusterTopology before = Shared;
+        var settles = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        int commits = 0;
+        store.Committing = puts => puts[0].Key == StoreKeys.Topology && commits++ > 0 ? settles.Task : Task.CompletedTask;
+        store.LosesNext = ImpairedStore.Loss.Request;
+        Assert.EndsWith("The change may have happened", server.Execute("CLUSTER", "SETSLOT", "5", "NODE", Primary).Text, StringComparison.Ordinal);
+        Assert.Equal("ASK 5 127.0.0.1:1", server.Execute("SET", key, "1").Text);
+        Commit(before.Without(id));
+        settles.SetResult();
+        await UntilAsync(() => Status(server) is { Serves: false });
+        Assert.Equal("OK", server.Execute("CLUSTER", "RESET").Text);
+        Commit(new ClusterTopology(0, 1, before.Nodes, [.. before.Owners], new ClusterTerms { ClusterId = new string('e', 40) }));
+        await UntilAsync(() => Status(server) is { Serves: true } status && status.Version == Shared.Version);
+        Report(_data.Grant(TimeSpan.FromHours(1)), Shared.Version);
+        Assert.Equal("OK", server.Execute("SET", key, "1").Text);
+        Assert.Equal(1, server.Execute("DEL", key).Integer);
+        Task<RedKiteReply> changed = Task.Run(() => server.Execute("CLUSTER", "SETSLOT", "5", "NODE", Primary), TestContext.Current.CancellationToken);
+        await UntilAsync(() => Shared.Terms.Reassigned.Length == 1);
+        ClusterTopology noted = Shared;
+        Commit(Reassignments.Without(noted, noted.Terms.Reassigned)); // as the other node does
+        Assert.Equal("OK", (await changed).Text);
+        Commit(Shared.WithOwner([5], id));
+        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version);
+        Assert.True(Shared.Version < 100);
+        Assert.Equal("OK", server.Execute("SET", key, "1").Text);
     }
 
     private void Commit(ClusterTopology topology) => Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology.WithVersion(topology.Version + 1)))]));
@@ -372,6 +515,9 @@ public sealed class AgreedServerTests : IDisposable
             .WithTerms(shard, ShardTerms.None with { SealedAt = sealedAt, Incarnation = new string('d', 40) });
         Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))]));
     }
+
+    private static long FileVersion(RedKiteServer server, FaultyFiles files) =>
+        TopologyDocument.Read(files.Content(Path.Combine(server.Engine.Settings.DirectoryPath, server.Engine.Settings.ClusterConfigFile))).Topology.Version;
 
     private NodeStatus? Status(RedKiteServer server) =>
         _data.Read("", 0).Entries.FirstOrDefault(entry => entry.Key == StoreKeys.Node(server.Cluster!.State.SelfId)) is { } entry ? NodeStatus.Read(entry.Value) : null;

@@ -1,3 +1,4 @@
+using System.Collections.Concurrent;
 using RedKite.Net;
 using RedKite.Server.Cluster;
 using RedKite.Server.Cluster.Agreement;
@@ -254,6 +255,36 @@ public sealed class NodeAgentTests : IDisposable
         await EndAsync(running);
     }
 
+    // The store does not answer: what waits is refused then, as nothing is served.
+    [Fact]
+    public async Task What_a_handover_has_held_does_not_wait_for_the_store_for_ever()
+    {
+        var clock = new HandoverClock();
+        var agent = new NodeAgent(_store, _node, _deadline, clock, Lease);
+        Commit(Topology(1));
+        Task running = agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        Register(Other);
+        ClusterTopology now = Shared().Topology;
+        TaskCompletionSource? answer = null;
+        _store.Committing = puts =>
+        {
+            if (puts.FirstOrDefault(static put => put.Key == StoreKeys.Topology)?.Value is { } value && !TopologyDocument.ReadShared(value).Find(Id)!.IsPrimary) answer ??= _store.Hold(HeldStore.Commits);
+        };
+        Commit(now.WithTerms(Shard, now.Terms.Of(Shard) with { HandoverTo = Other }).WithVersion(now.Version + 1));
+        await UntilAsync(() => answer is not null);
+        await _store.Held.WaitAsync(Cancellation);
+        Assert.Empty(_node.Ended);
+        clock.PassLimit();
+        Assert.Equal([(false, now.Version + 1)], _node.Ended);
+        answer!.SetResult();
+        await UntilAsync(() => _node.Ended.Count == 2);
+        Assert.Equal((false, now.Version + 2), _node.Ended[1]); // it goes by the outcome as ever
+        await EndAsync(running);
+        clock.PassLimit();
+        Assert.Equal(2, _node.Ended.Count);
+    }
+
     // Another node that takes slots from this one waits for it only if it is said to serve.
     [Theory]
     [InlineData(false)]
@@ -336,6 +367,64 @@ public sealed class NodeAgentTests : IDisposable
         await UntilAsync(() => _node.Serves && !_node.KeepsNotOnce);
         Assert.Contains(_node.Logged, static line => line.Contains("cannot be written", StringComparison.Ordinal));
         await EndAsync(running);
+    }
+
+    // It is written beside the agent's work, which goes by the topology already.
+    [Fact]
+    public async Task A_later_topology_that_cannot_be_kept_ends_the_registration_too()
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves && _node.Kept == Shared().Topology.Version);
+        long lease = _agent.Lease;
+        _node.KeepsNotOnce = true;
+        ClusterTopology now = Shared().Topology;
+        Commit(now.WithVersion(now.Version + 1));
+        await UntilAsync(() => _agent.Lease != lease && _node.Serves && !_deadline.HasEnded && Status().Serves);
+        Assert.Contains(_node.Logged, static line => line.Contains("cannot be written", StringComparison.Ordinal));
+        Assert.Equal(Shared().Topology.Version, _node.Kept);
+        await EndAsync(running);
+    }
+
+    // Other nodes wait for what it says of itself.
+    [Fact]
+    public async Task An_agent_works_on_while_the_topology_is_not_kept_yet()
+    {
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves && _node.Kept == Shared().Topology.Version);
+        var kept = new TaskCompletionSource(TaskCreationOptions.RunContinuationsAsynchronously);
+        _node.Keeping = kept.Task;
+        for (int i = 0; i < 2; i++)
+        {
+            ClusterTopology now = Shared().Topology;
+            Commit(now.WithVersion(now.Version + 1));
+            await UntilAsync(() => Status().Version == now.Version + 1);
+        }
+
+        Assert.True(_node.Serves && _node.Kept < Shared().Topology.Version);
+        kept.SetResult();
+        await UntilAsync(() => _node.Kept == Shared().Topology.Version);
+        await EndAsync(running);
+    }
+
+    // It looks again five times a second.
+    [Fact]
+    public async Task What_a_slot_waits_for_in_vain_is_logged_once()
+    {
+        string third = new('3', 40), key = StoreKeys.Node(third);
+        Commit(Topology(1));
+        _data.TryCommit([], [new StorePut(key, "?"u8.ToArray())]);
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        ClusterTopology now = Shared().Topology;
+        Commit(now.WithTerms(now.Terms with { Reassigned = [new Reassignment(SlotSet.Of([new SlotRange(5, 5)]), now.Version + 1, third)] }).WithVersion(now.Version + 1));
+        await UntilAsync(() => _store.Reads.Count(read => read == key) >= 6);
+        Assert.Contains("cannot be read", _agent.Fault, StringComparison.Ordinal);
+        _data.TryCommit([], [new StorePut(key, new NodeStatus { Node = new ClusterNode(third) { ShardId = "" }, Incarnation = "third" }.Write())]);
+        await UntilAsync(() => Shared().Topology.Terms.Reassigned.IsEmpty && _agent.Fault.Length == 0);
+        await EndAsync(running);
+        Assert.Single(_node.Logged, static line => line.Contains("cannot be read", StringComparison.Ordinal));
     }
 
     [Fact]
@@ -444,12 +533,21 @@ public sealed class NodeAgentTests : IDisposable
 
         internal bool KeepsNotOnce { get; set; }
 
-        public Task Keep()
+        /// <summary>The version that was kept last.</summary>
+        internal long Kept { get; private set; }
+
+        /// <summary>What keeping waits for.</summary>
+        internal Task Keeping { get; set; } = Task.CompletedTask;
+
+        public async Task Keep()
         {
             bool fails = KeepsNotOnce;
             KeepsNotOnce = false;
             Serves &= !fails;
-            return fails ? Task.FromException(new TopologyException("the cluster's file cannot be written")) : Task.CompletedTask;
+            if (fails) throw new TopologyException("the cluster's file cannot be written");
+            long version = Topology.Version;
+            await Keeping;
+            Kept = version;
         }
 
         public Task<DataPosition> Seal() => Task.FromResult(Position);
@@ -470,6 +568,40 @@ public sealed class NodeAgentTests : IDisposable
         public void EndHandover() => Ended.Add((Serves, Topology.Version));
 
         public void Log(AgreementEvent what, string text) => Logged.Add(text);
+    }
+
+    /// <summary>A clock by which the longest wait of clients for a handover passes when the test says so.</summary>
+    private sealed class HandoverClock : TimeProvider
+    {
+        private Action _passed = static () => { };
+
+        internal void PassLimit() => _passed();
+
+        public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
+        {
+            if (dueTime != TimeSpan.FromSeconds(5)) return base.CreateTimer(callback, state, dueTime, period);
+            var timer = new LimitTimer();
+            _passed = () =>
+            {
+                if (!timer.IsDisposed) callback(state);
+            };
+            return timer;
+        }
+
+        private sealed class LimitTimer : ITimer
+        {
+            internal bool IsDisposed { get; private set; }
+
+            public bool Change(TimeSpan dueTime, TimeSpan period) => false;
+
+            public void Dispose() => IsDisposed = true;
+
+            public ValueTask DisposeAsync()
+            {
+                Dispose();
+                return ValueTask.CompletedTask;
+            }
+        }
     }
 
     /// <summary>A store that has done what it was asked, and answers later.</summary>
@@ -496,7 +628,15 @@ public sealed class NodeAgentTests : IDisposable
         /// <summary>Whether it answers nothing but the watch and renewals.</summary>
         internal bool IsAway { get; set; }
 
-        public Task<StoreSnapshot> Read(string keysFrom, CancellationToken cancellation) => IsAway ? throw NoAnswer() : store.Read(keysFrom, cancellation);
+        /// <summary>What was read.</summary>
+        internal ConcurrentQueue<string> Reads { get; } = [];
+
+        public Task<StoreSnapshot> Read(string keysFrom, CancellationToken cancellation)
+        {
+            if (IsAway) throw NoAnswer();
+            Reads.Enqueue(keysFrom);
+            return store.Read(keysFrom, cancellation);
+        }
 
         public async Task<long?> TryCommit(IReadOnlyList<StoreCondition> conditions, IReadOnlyList<StorePut> puts, CancellationToken cancellation)
         {
