@@ -114,6 +114,10 @@ public class AgreementTests(ITestOutputHelper output)
     [InlineData(4189)] // a destination that had handed its role over and got it back was given slots whose keys it had removed in between
     public void Schedules_with_traded_roles_that_have_failed(int seed) => new Simulation(seed, shards: 2, trades: true).Run();
 
+    [Theory]
+    [InlineData(918588)] // slots that were being received were assigned to their destination
+    public void Schedules_with_assignments_that_have_failed(int seed) => new Simulation(seed, shards: 2, assigns: true).Run();
+
     private void RunInARow(int schedules, int shards = 1, bool assigns = false, bool trades = false)
     {
         int first = TestScale.GivenSeed ?? Random.Shared.Next(), run = 0;

@@ -239,7 +239,7 @@ internal sealed partial class SimulatedNode
     {
         if (_exports is { } id) _simulation.Send(this, _target!, other => other.Hear(id));
         RemoveForeign();
-        if (_reception is not { } reception || Owns(_receivedGroup)) return;
+        if (_reception is not { } reception) return;
         if (_simulation.Time.Now - _heardFromSource > Silence.Ticks) reception.End("the connection was lost");
         else if (reception.Failure is not null) return;
         else if (!IsPrimary) reception.End("the destination is no primary any more");
