@@ -241,6 +241,23 @@ public sealed class AgreedServerTests : IDisposable
         Assert.Equal("OK", (await changed).Text);
     }
 
+    // Its data is that of the primary, which has nothing of it.
+    [Fact]
+    public async Task A_replica_does_not_read_a_slot_that_its_primary_does_not_serve_yet()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "1").Text);
+        Commit(server, sealedAt: 0);
+        await UntilAsync(() => server.Engine.Replication.LinkStatus is not null);
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("READONLY").IsOk();
+        foreach (string command in (string[])[$"GET {KeyOfFive}", $"MGET {KeyOfFive}"]) Assert.False(client.Run(command).IsError);
+        Commit(Shared.WithTerms(Shared.Terms with { Reassigned = [new Reassignment(SlotSet.Of([new SlotRange(5, 5)]), Shared.Version + 1, new string('e', 40))] }));
+        await UntilAsync(() => server.Cluster!.State.Topology.Version == Shared.Version);
+        foreach (string command in (string[])[$"GET {KeyOfFive}", $"MGET {KeyOfFive}"]) client.Run(command).IsError("TRYAGAIN Another node may still serve the slot"); // it has waited before
+        Assert.False(client.Run("GET foo").IsError);
+    }
+
     // Nothing but its owner sees to that.
     [Theory]
     [InlineData("its former owner")]
