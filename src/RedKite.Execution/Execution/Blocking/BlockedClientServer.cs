@@ -202,8 +202,7 @@ internal sealed class BlockedClientServer(ExecutorCore core, CommandRunner runne
     {
         if (core.IsTrusted || _engine.Routing.Value is not { } routing || !key.Client.Request.Command.Is(CommandFlags.Write)) return false;
         int slot = KeyHasher.SlotOf(key.Identity.Hash);
-        if (routing.Serves(slot)) return false;
-        if (!routing.IsHeld(slot) && !routing.IsAwaited(slot) && !_engine.IsHandingOver(routing) && SlotCheck.RefusalOfWait(routing, slot, key.Client) is null) return false;
+        if (routing.Serves(slot) || (!routing.IsHeld(slot) && !routing.IsAwaited(slot) && SlotCheck.RefusalOfWait(routing, slot, key.Client) is null)) return false;
         _engine.Blocked.Looks.Add(key.Identity, _environment.Time.SteadyMs + HeldLookMs, isNew);
         return true;
     }

@@ -241,6 +241,23 @@ public sealed class AgreedServerTests : IDisposable
         Assert.Equal("OK", (await changed).Text);
     }
 
+    // Its data is that of the primary, which has nothing of it.
+    [Fact]
+    public async Task A_replica_does_not_read_a_slot_that_its_primary_does_not_serve_yet()
+    {
+        await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
+        Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "1").Text);
+        Commit(server, sealedAt: 0);
+        await UntilAsync(() => server.Engine.Replication.LinkStatus is not null && Status(server)?.Version == Shared.Version);
+        using RespConnection client = RespConnection.Connect(server.Port);
+        client.Run("READONLY").IsOk();
+        foreach (string command in (string[])[$"GET {KeyOfFive}", $"MGET {KeyOfFive}"]) Assert.False(client.Run(command).IsError);
+        Commit(Shared.WithTerms(Shared.Terms with { Reassigned = [new Reassignment(SlotSet.Of([new SlotRange(5, 5)]), Shared.Version + 1, new string('e', 40))] }));
+        await UntilAsync(() => server.Engine.Routing.Value!.IsAwaited(5));
+        foreach (string command in (string[])[$"GET {KeyOfFive}", $"MGET {KeyOfFive}"]) client.Run(command).IsError("TRYAGAIN Another node may still serve the slot"); // it has waited before
+        Assert.False(client.Run("GET foo").IsError);
+    }
+
     // Nothing but its owner sees to that.
     [Theory]
     [InlineData("its former owner")]
@@ -402,16 +419,16 @@ public sealed class AgreedServerTests : IDisposable
         string id = server.Cluster!.State.SelfId;
         Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "100000").Text);
         Commit(Reassignments.Note(Shared, Shared.WithOwner([5], id)));
-        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version);
+        await UntilAsync(() => server.Engine.Routing.Value!.IsAwaited(5));
         long untilMs = server.Engine.Routing.Value!.AwaitedUntilMs(5);
         Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "200000").Text);
         Commit(Reassignments.Note(Shared, Shared.WithOwner([6], id)));
-        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version);
+        await UntilAsync(() => server.Engine.Routing.Value!.IsAwaited(6));
         SlotRouting routing = server.Engine.Routing.Value!;
         Assert.Equal((untilMs, 0), (routing.AwaitedUntilMs(5), routing.AwaitedUntilMs(7)));
         Assert.True(routing.AwaitedUntilMs(6) > untilMs);
         Commit(Reassignments.Note(Shared, Shared.WithOwner([5], Primary)));
-        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version);
+        await UntilAsync(() => server.Engine.Routing.Value!.OwnerOf(5) != routing.Self);
         Assert.Equal(routing.AwaitedUntilMs(6), server.Engine.Routing.Value!.AwaitedUntilMs(6)); // nor when the first one goes
     }
 
@@ -472,7 +489,7 @@ public sealed class AgreedServerTests : IDisposable
         Commit(Reassignments.Without(noted, noted.Terms.Reassigned)); // as the other node does
         Assert.Equal("OK", (await changed).Text);
         Commit(Shared.WithOwner([5], id));
-        await UntilAsync(() => server.Cluster.State.Topology.Version == Shared.Version);
+        await UntilAsync(() => server.Engine.Routing.Value is { } routing && routing.OwnerOf(5) == routing.Self);
         Assert.True(Shared.Version < 100);
         Assert.Equal("OK", server.Execute("SET", key, "1").Text);
     }

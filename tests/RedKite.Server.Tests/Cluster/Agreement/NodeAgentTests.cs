@@ -408,6 +408,25 @@ public sealed class NodeAgentTests : IDisposable
         await EndAsync(running);
     }
 
+    // Its former owner may still write to it.
+    [Fact]
+    public async Task A_slot_that_is_not_served_yet_is_not_given_on()
+    {
+        string third = new('3', 40);
+        SlotSet slots = SlotSet.Of([new SlotRange(5, 5)]);
+        Commit(Topology(1));
+        Task running = _agent.Run(_stop.Token);
+        await UntilAsync(() => _node.Serves && Status().Serves);
+        _data.TryCommit([], [new StorePut(StoreKeys.Node(third), new NodeStatus { Node = new ClusterNode(third) { ShardId = "" }, Incarnation = "third", Serves = true }.Write())]);
+        ClusterTopology next = Shared().Topology.With(new ClusterNode(third) { ShardId = ClusterNode.ShardIdOf(third), Ip = "127.0.0.1", Port = 3 });
+        Commit(next.WithTerms(next.Terms with { Reassigned = [new Reassignment(slots, next.Version + 1, third)] }).WithVersion(next.Version + 1));
+        await UntilAsync(() => _node.Topology.Version == next.Version + 1);
+        var gift = new SlotGift(slots, third, "move", promisedAt: 1);
+        _agent.Give(gift);
+        Assert.Equal("the source does not serve some of the slots yet: another node may still", await gift.Ended.WaitAsync(Cancellation));
+        await EndAsync(running);
+    }
+
     // It looks again five times a second.
     [Fact]
     public async Task What_a_slot_waits_for_in_vain_is_logged_once()
@@ -568,40 +587,6 @@ public sealed class NodeAgentTests : IDisposable
         public void EndHandover() => Ended.Add((Serves, Topology.Version));
 
         public void Log(AgreementEvent what, string text) => Logged.Add(text);
-    }
-
-    /// <summary>A clock by which the longest wait of clients for a handover passes when the test says so.</summary>
-    private sealed class HandoverClock : TimeProvider
-    {
-        private Action _passed = static () => { };
-
-        internal void PassLimit() => _passed();
-
-        public override ITimer CreateTimer(TimerCallback callback, object? state, TimeSpan dueTime, TimeSpan period)
-        {
-            if (dueTime != TimeSpan.FromSeconds(5)) return base.CreateTimer(callback, state, dueTime, period);
-            var timer = new LimitTimer();
-            _passed = () =>
-            {
-                if (!timer.IsDisposed) callback(state);
-            };
-            return timer;
-        }
-
-        private sealed class LimitTimer : ITimer
-        {
-            internal bool IsDisposed { get; private set; }
-
-            public bool Change(TimeSpan dueTime, TimeSpan period) => false;
-
-            public void Dispose() => IsDisposed = true;
-
-            public ValueTask DisposeAsync()
-            {
-                Dispose();
-                return ValueTask.CompletedTask;
-            }
-        }
     }
 
     /// <summary>A store that has done what it was asked, and answers later.</summary>
