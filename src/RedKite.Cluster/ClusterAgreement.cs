@@ -141,7 +141,7 @@ internal sealed class ClusterAgreement : IDisposable
                 losers = [.. Enumerable.Range(0, RedKite.Store.Keyspace.KeySlot.Count).Select(slot => FormerOwner(before, wanted, slot)).OfType<string>()];
             }
 
-            while (_cluster.State.Topology.Version < version) await Task.Delay(Rest, cancellation);
+            while (_cluster.VersionInForce < version) await Task.Delay(Rest, cancellation);
             ClusterState here = _cluster.State;
             refusal = here.WithMovesOf(state, next).HasMovesOf(here) ? null : _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null)); // which writes the file, and other changes wait for that
             if (losers.Count > 0) await UntilGoneBy(version, losers, limit);
@@ -220,7 +220,12 @@ internal sealed class ClusterAgreement : IDisposable
             throw new TopologyException("the slots are not served yet: another node may still serve them. The change has happened");
         }
 
-        bool IsAwaited() => _cluster.State.Topology.Terms.Reassigned.Any(each => each.Since == version);
+        // By what is in force: a topology is seen a moment before commands are routed by it.
+        bool IsAwaited()
+        {
+            ClusterTopology topology = _cluster.State.Topology;
+            return topology.Terms.Reassigned.Any(each => each.Since == version) || _cluster.VersionInForce < topology.Version;
+        }
     }
 
     // The first change makes the cluster.
