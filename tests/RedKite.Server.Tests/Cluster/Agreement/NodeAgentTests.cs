@@ -421,7 +421,7 @@ public sealed class NodeAgentTests : IDisposable
         ClusterTopology next = Shared().Topology.With(new ClusterNode(third) { ShardId = ClusterNode.ShardIdOf(third), Ip = "127.0.0.1", Port = 3 });
         Commit(next.WithTerms(next.Terms with { Reassigned = [new Reassignment(slots, next.Version + 1, third)] }).WithVersion(next.Version + 1));
         await UntilAsync(() => _node.Topology.Version == next.Version + 1);
-        var gift = new SlotGift(slots, third, "move", promisedAt: 1);
+        var gift = new SlotGift(slots, third, "move", new PromisedSlots(1, Epoch: 0));
         _agent.Give(gift);
         Assert.Equal("the source does not serve some of the slots yet: another node may still", await gift.Ended.WaitAsync(Cancellation));
         await EndAsync(running);
