@@ -141,7 +141,7 @@ internal sealed class ClusterAgreement : IDisposable
                 losers = [.. Enumerable.Range(0, RedKite.Store.Keyspace.KeySlot.Count).Select(slot => FormerOwner(before, wanted, slot)).OfType<string>()];
             }
 
-            while (_cluster.VersionInForce < version) await Task.Delay(Rest, cancellation);
+            while (_cluster.InForce.Version < version) await Task.Delay(Rest, cancellation);
             ClusterState here = _cluster.State;
             refusal = here.WithMovesOf(state, next).HasMovesOf(here) ? null : _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null)); // which writes the file, and other changes wait for that
             if (losers.Count > 0) await UntilGoneBy(version, losers, limit);
@@ -221,11 +221,7 @@ internal sealed class ClusterAgreement : IDisposable
         }
 
         // By what is in force: a topology is seen a moment before commands are routed by it.
-        bool IsAwaited()
-        {
-            ClusterTopology topology = _cluster.State.Topology;
-            return topology.Terms.Reassigned.Any(each => each.Since == version) || _cluster.VersionInForce < topology.Version;
-        }
+        bool IsAwaited() => _cluster.InForce.Terms.Reassigned.Any(each => each.Since == version);
     }
 
     // The first change makes the cluster.
@@ -268,7 +264,7 @@ internal sealed class ClusterAgreement : IDisposable
     internal void Withdraw(string moveId, CancellationToken cancellation)
     {
         using var either = CancellationTokenSource.CreateLinkedTokenSource(cancellation, _stop.Token);
-        _agent.Withdraw(moveId, () => _cluster.VersionInForce, either.Token).GetAwaiter().GetResult();
+        _agent.Withdraw(moveId, () => _cluster.InForce.Version, either.Token).GetAwaiter().GetResult();
     }
 
     /// <summary>Whether the store's topology has this node, which may not have seen yet that it was taken out. Returns the error of a reply if it has, or that is not known; null: it has not.</summary>

@@ -78,13 +78,7 @@ internal sealed partial class ClusterService : IClusterOwnership
 
     public void Withdraw(string moveId, CancellationToken cancellation) => _agreement!.Withdraw(moveId, cancellation);
 
-    public long VersionInForce
-    {
-        get
-        {
-            lock (_changing) return _state.Topology.Version;
-        }
-    }
+    public ClusterTopology InForce => _inForce;
 
     public string? Intend(SlotSet slots, string fromId, string toId)
     {

@@ -22,6 +22,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private readonly List<LeavingSlot> _maybeGiven = []; // those that may have left in the store
     private readonly Lock _changing = new();
     private volatile ClusterState _state;
+    private volatile ClusterTopology _inForce; // by which commands are routed
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
     private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
     private Task _later = Task.CompletedTask; // what is finished behind replies, one behind the other
@@ -41,6 +42,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
         Lost = new LostWrites(core, host, files ?? DiskFiles.Instance);
         Watch = new ClusterWatch(core, host, this);
         _state = ClusterState.Alone(ClusterNode.NewId(), ClusterNode.NewId());
+        _inForce = _state.Topology;
         foreach (string name in (string[])["cluster-require-full-coverage", "cluster-allow-reads-when-down", "cluster-allow-pubsubshard-when-down", "cluster-preferred-endpoint-type"])
         {
             core.Configuration.OnChange(name, () =>
@@ -409,6 +411,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
             RemovesKeys = _mayServe || topology.Terms.ClusterId.Length == 0, // those of a node that is of no cluster yet are its own
         };
         _core.Routing.Use(next);
+        _inForce = topology;
         _doubtfulInForce = _doubts ? state.Giving : _doubtfulInForce.Clear();
         if (before is not null && _core.Metrics is { } metrics) metrics.ForgetSlots(slot => before.Covers(slot) && !next.Covers(slot));
 

@@ -15,8 +15,8 @@ internal interface IClusterMember
     /// <summary>Whether this node serves the slots that it has.</summary>
     bool IsUp { get; }
 
-    /// <summary>The version of the topology by which everything goes that begins now.</summary>
-    long VersionInForce { get; }
+    /// <summary>The topology by which everything goes that begins now. Read without waiting for a change that is being written.</summary>
+    ClusterTopology InForce { get; }
 
     /// <summary>Slots that this node refuses because it does not know whether it has given them, and to which node; empty: none.</summary>
     IReadOnlyDictionary<int, string> InDoubt { get; }

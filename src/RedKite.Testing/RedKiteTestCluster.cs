@@ -141,7 +141,7 @@ public sealed class RedKiteTestCluster : IAsyncDisposable
         await UntilAsync(() => move.HasEnded).ConfigureAwait(false);
         if (move.Message.Length > 0 || !to.IsRunning) throw new InvalidOperationException($"The slots were not moved: {move.Message}");
         long version = Shared().Topology.Version;
-        await UntilAsync(() => _nodes.TrueForAll(node => !node.Serves || node.Server.Cluster!.VersionInForce >= version)).ConfigureAwait(false);
+        await UntilAsync(() => _nodes.TrueForAll(node => !node.Serves || node.Server.Cluster!.InForce.Version >= version)).ConfigureAwait(false);
     }
 
     /// <summary>Waits until every slot has a node that serves it, whatever has happened before.</summary>

@@ -314,7 +314,7 @@ public sealed class AgreedServerTests : IDisposable
                 () =>
                 {
                     server.Cluster!.Hold(SlotSet.Of([new SlotRange(5, 5)]));
-                    return server.Cluster.VersionInForce;
+                    return server.Cluster.InForce.Version;
                 },
                 TestContext.Current.CancellationToken);
             Assert.Equal(Shared.Version, await held.WaitAsync(TimeSpan.FromSeconds(60), TestContext.Current.CancellationToken));
