@@ -274,6 +274,7 @@ internal sealed class ClusterAgreement : IDisposable
         {
             using var limit = new CancellationTokenSource(AnswerLimit);
             SharedTopology? shared = SharedTopology.Read(_store, limit.Token).GetAwaiter().GetResult();
+            _agent.See(shared); // a node that forgets its cluster does not go by an older one again
             return shared?.Topology.Find(Node.Id) is null ? null : "ERR this node is one of its cluster: CLUSTER FORGET takes it out, on another node";
         }
         catch (Exception failure) when (failure is OperationCanceledException or ObjectDisposedException)

@@ -25,6 +25,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     private volatile ClusterTopology _inForce; // by which commands are routed
     private PrimaryAddress? _primary; // the one that was asked for last; the role may follow later
     private ClusterAgreement? _agreement; // null: nothing but commands changes the topology
+    private readonly Lock _finishing = new();
     private Task _later = Task.CompletedTask; // what is finished behind replies, one behind the other
     private (ImmutableArray<Reassignment> Notes, SlotSet? Slots) _awaitedSlots = ([], null); // by the notes of the topology; the same set as long as these are the same
     private Dictionary<long, long> _awaitedUntilMs = []; // of each change by which slots wait for their former owner: how long clients do
@@ -244,7 +245,7 @@ internal sealed partial class ClusterService : IClusterMember, IDisposable
     /// <summary>Finishes a change in the background, behind those that were begun before it, when no reply depends on it. Failures are logged.</summary>
     internal void DoLater(Func<string?> rest)
     {
-        lock (_changing) _later = _later.ContinueWith(_ => Finish(rest), CancellationToken.None, TaskContinuationOptions.None, TaskScheduler.Default);
+        lock (_finishing) _later = _later.ContinueWith(_ => Finish(rest), CancellationToken.None, TaskContinuationOptions.None, TaskScheduler.Default);
     }
 
     private void Finish(Func<string?> rest)

@@ -373,12 +373,11 @@ public sealed partial class RedKiteServer : IAsyncDisposable, IDisposable
         done.Wait(cancellation);
     }
 
-    // Until everything has ended that was admitted before: loops by their iterations, callers in the process by the stripes that they hold.
-    private void EndCommandsBegunBefore(CancellationToken cancellation)
+    // Until everything has ended that was admitted before: loops by their iterations, callers in the process by the stripes that they hold, and by the script mutex, as a script may have no stripe yet.
+    internal void EndCommandsBegunBefore(CancellationToken cancellation)
     {
         WaitForLoops(cancellation);
-        if (!Engine.Keyspace.TryLockAll(Engine.Keyspace.Scripts.Busy, out LockScope locked)) throw new OperationCanceledException("a script is busy");
-        locked.Dispose();
+        if (!Parts.Durability.TryBarrier(() => cancellation.IsCancellationRequested)) throw new OperationCanceledException("a command or script has not ended");
     }
 
     private void ForEachLoop(Action<SessionLoop> action)

@@ -261,8 +261,9 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         Func<string?>? assign = null;
         try
         {
+            bool wasMine = cluster.State.Topology.OwnerOf(slot)?.Id == cluster.State.SelfId;
             if (!TryCount(cmd, slot, out long keys)) return false;
-            refusal = Assign(slot, id, shown, keys, leaving, out assign);
+            refusal = Assign(slot, id, shown, cmd.Keyspace, wasMine ? keys : null, leaving, out assign);
         }
         finally
         {
@@ -283,16 +284,17 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         return true;
     }
 
-    private string? Assign(int slot, string id, string shown, long keys, LeavingSlot? leaving, out Func<string?>? rest)
+    // Its keys were counted if it was this node's before. It may have come since, or have gone and come back, with keys: no client can add any.
+    private string? Assign(int slot, string id, string shown, RedKite.Store.Keyspace.Keyspace keyspace, long? counted, LeavingSlot? leaving, out Func<string?>? rest)
     {
-        bool wasMine = cluster.State.Topology.OwnerOf(slot)?.Id == cluster.State.SelfId;
         return cluster.Change(state =>
         {
             if (FaultOfTarget(state, id, "Unknown node " + shown) is { } fault) return (null, fault);
             bool isMine = state.Topology.OwnerOf(slot)?.Id == state.SelfId, becomesMine = id == state.SelfId;
-            if (isMine && !becomesMine && !wasMine) return (null, "TRYAGAIN The slot has become this node's meanwhile, and its keys have not been counted");
-            if (isMine && !becomesMine && keys > 0) return (null, string.Create(CultureInfo.InvariantCulture, $"ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot."));
-            if (keys == 0 && state.Migrating.ContainsKey(slot)) state = state.WithMigrating(slot, null);
+            if (isMine && !becomesMine && counted is null) return (null, "TRYAGAIN The slot has become this node's meanwhile, and its keys have not been counted");
+            bool hasKeys = counted > 0 || Count(keyspace, slot) > 0;
+            if (isMine && !becomesMine && hasKeys) return (null, string.Create(CultureInfo.InvariantCulture, $"ERR Can't assign hashslot {slot} to a different node while I still hold keys for this hash slot."));
+            if (!hasKeys && state.Migrating.ContainsKey(slot)) state = state.WithMigrating(slot, null);
             ClusterTopology topology = state.Topology;
             if (becomesMine && state.Importing.ContainsKey(slot))
             {
@@ -320,6 +322,14 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
 
     private static long CountVisible(scoped in CommandContext cmd, int slot) => cmd.Keyspace.HiddenSlots?.Contains(slot) == true ? 0 : cmd.Database.CountOfSlot(slot);
 
+    // Hidden ones of a slot in doubt, too.
+    private static long Count(RedKite.Store.Keyspace.Keyspace keyspace, int slot)
+    {
+        long keys = 0;
+        foreach (Database database in keyspace.Databases) keys += database.CountOfSlot(slot);
+        return keys;
+    }
+
     // False: a script is busy, which is the reply. What had begun to add keys before the stripe was free has ended.
     private static bool TryCount(scoped in CommandContext cmd, int slot, out long keys)
     {
@@ -328,7 +338,7 @@ internal sealed class ClusterSlotChanges(ClusterService cluster, IClusterHost ho
         if (!cmd.Environment.TryEnterStripe(stripe)) return false;
         try
         {
-            foreach (Database database in cmd.Keyspace.Databases) keys += database.CountOfSlot(slot); // hidden ones of a slot in doubt, too
+            keys = Count(cmd.Keyspace, slot);
             return true;
         }
         finally

@@ -222,7 +222,7 @@ internal sealed partial class NodeAgent
         snapshot.Entries.FirstOrDefault(static entry => entry.Key == StoreKeys.Topology) is { } entry ? SharedTopology.Of(entry) : null;
 
     // Its own changes may be answered behind newer ones of others.
-    private void See(SharedTopology? seen)
+    internal void See(SharedTopology? seen)
     {
         lock (_seeing)
         {
@@ -287,14 +287,12 @@ internal sealed partial class NodeAgent
         if (latest is not null) Check(latest.Topology);
         if (latest?.Topology.Find(_node.Id) is not { } self)
         {
-            if (_applied.Serves)
-            {
-                // It was taken out: no reply leaves any more to what a busy script, which is not waited for, does by the topology of before.
-                _deadline.End();
-                _wakeRenewal.Set();
-                await Apply(_node.Topology, serves: false);
-            }
+            if (!_applied.Serves) return ShardTerms.None;
+            await Apply(_node.Topology, serves: false); // it was taken out
 
+            // Others may serve its slots as soon as it says so. A busy script is not waited for: no reply leaves to what it does by the topology of before.
+            _deadline.End();
+            _wakeRenewal.Set();
             return ShardTerms.None;
         }
 
@@ -446,8 +444,8 @@ internal sealed partial class NodeAgent
         bool catchesUp = false;
         try
         {
+            await using ITimer limit = _time.CreateTimer(static agent => ((NodeAgent)agent!).EndHandover(), this, HandoverWaitsMax, Timeout.InfiniteTimeSpan); // what waited is refused then, as nothing is served
             await Apply(latest.Topology, serves: false); // from here on the other one may serve
-            await using ITimer limit = _time.CreateTimer(static node => ((INode)node!).EndHandover(), _node, HandoverWaitsMax, Timeout.InfiniteTimeSpan); // what waited is refused then, as nothing is served
             catchesUp = await _node.ConfirmHandover(replica, incarnation, cancellation); // what had begun when writes were made to wait has ended only now
             SharedTopology? now = latest;
             if (catchesUp)
@@ -470,6 +468,20 @@ internal sealed partial class NodeAgent
         }
 
         if (!catchesUp) await DropHandover(latest, next, to, cancellation);
+    }
+
+    private void EndHandover()
+    {
+        try
+        {
+            _node.EndHandover();
+        }
+#pragma warning disable CA1031 // On a timer's thread it would end the process.
+        catch (Exception failure)
+#pragma warning restore CA1031
+        {
+            _node.Log(AgreementEvent.Refused, $"A bug was met where commands end to wait for a handover. {failure}");
+        }
     }
 
     private async Task DropHandover(SharedTopology latest, ClusterTopology next, string to, CancellationToken cancellation)

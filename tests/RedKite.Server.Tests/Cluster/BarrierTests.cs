@@ -45,4 +45,35 @@ public sealed class BarrierTests
             return Volatile.Read(ref isOver);
         }
     }
+
+    // It has no stripe before its first call, and no loop executes it.
+    [Fact]
+    public async Task A_handover_waits_for_the_script_of_a_call_in_the_process()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["save"] = "", ["stripes"] = "8" } }, TestContext.Current.CancellationToken);
+        var script = new ScriptMutexHold(server.Engine.Keyspace.Scripts);
+        Assert.True(script.TryBegin(Stopwatch.GetTimestamp()));
+        using (var limit = new CancellationTokenSource(100)) Assert.ThrowsAny<OperationCanceledException>(() => server.EndCommandsBegunBefore(limit.Token));
+        script.End();
+        server.EndCommandsBegunBefore(TestContext.Current.CancellationToken);
+    }
+
+    [Fact]
+    public async Task A_handover_gives_up_on_a_command_when_its_time_is_over()
+    {
+        await using RedKiteServer server = await RedKiteServer.StartAsync(new RedKiteOptions { Port = 0, Settings = { ["save"] = "", ["stripes"] = "8" } }, TestContext.Current.CancellationToken);
+        Stripe last = server.Engine.Keyspace.Stripes[^1];
+        last.Enter();
+        try
+        {
+            using var limit = new CancellationTokenSource(100);
+            Task handover = Task.Run(() => server.EndCommandsBegunBefore(limit.Token), TestContext.Current.CancellationToken);
+            Assert.Same(handover, await Task.WhenAny(handover, Task.Delay(HangMs, TestContext.Current.CancellationToken)));
+            await Assert.ThrowsAnyAsync<OperationCanceledException>(() => handover);
+        }
+        finally
+        {
+            last.Exit();
+        }
+    }
 }

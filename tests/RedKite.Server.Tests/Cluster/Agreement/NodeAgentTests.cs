@@ -339,7 +339,10 @@ public sealed class NodeAgentTests : IDisposable
         await UntilAsync(() => _node.Serves && Status() is { Serves: true });
         OutputDeadline term = _deadline.Term;
         bool? hasEnded = null;
-        _node.Applying = (_, serves) => hasEnded ??= serves ? null : term.Timestamp == 0;
+        _store.Committing = puts =>
+        {
+            if (puts.FirstOrDefault(static put => put.Key == StoreKeys.Node(Id))?.Value is { } value && !NodeStatus.Read(value).Serves) hasEnded ??= term.Timestamp == 0;
+        };
         Commit(Shared().Topology.WithOwner(Enumerable.Range(0, KeySlot.Count), null).WithoutForGood(Id).WithVersion(Shared().Topology.Version + 1));
         await UntilAsync(() => Status() is { Serves: false });
         Assert.True(hasEnded);
