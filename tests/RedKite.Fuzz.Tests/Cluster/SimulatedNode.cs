@@ -127,8 +127,15 @@ internal sealed partial class SimulatedNode : INode
 
     public async Task<bool> PrepareHandover(ClusterNode replica, string incarnation, CancellationToken cancellation)
     {
-        _isPaused = await ConfirmHandover(replica, incarnation, cancellation);
-        return _isPaused;
+        bool isReady = false;
+        try
+        {
+            return isReady = await ConfirmHandover(replica, incarnation, cancellation);
+        }
+        finally
+        {
+            _isPaused = isReady; // also when the registration has ended meanwhile
+        }
     }
 
     public async Task<bool> ConfirmHandover(ClusterNode replica, string incarnation, CancellationToken cancellation)
