@@ -37,6 +37,7 @@ echo                      with a fixed seed and without tests of durations
 echo        --long        everything: fresh seeds, all steps, stress, and last the tests of durations
 echo   bench [arguments]  measure: 'dev bench all --write-figures' updates docs/reference/figures.md
 echo                      'dev bench micro --filter *NameLookup*' runs microbenchmarks
+echo                      'dev bench micro document-forms' compares forms in which documents could be kept
 echo                      'dev bench profile get-p64' profiles a loaded server ^(Linux^)
 echo                      'dev bench ladder' measures a series of server designs, stage by stage
 echo                      'dev bench compare HEAD --filter *NameLookup*' finds regressions since that revision

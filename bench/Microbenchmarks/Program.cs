@@ -6,12 +6,13 @@ using BenchmarkDotNet.Jobs;
 using BenchmarkDotNet.Loggers;
 using BenchmarkDotNet.Running;
 using BenchmarkDotNet.Toolchains.InProcess.Emit;
+using RedKite.Microbenchmarks.Documents;
 
 namespace RedKite.Microbenchmarks;
 
 /// <summary>
 /// Microbenchmarks: './dev bench micro --filter *NameLookup*'. Each file shares its stem with the code that it measures,
-/// and measures error paths as well as the common one.
+/// and measures error paths as well as the common one. './dev bench micro document-forms' compares forms of documents.
 /// </summary>
 /// <remarks>
 /// In process: building a program per benchmark, BenchmarkDotNet's default, takes longer than measuring it. Short jobs with
@@ -21,6 +22,12 @@ internal static class Program
 {
     private static int Main(string[] arguments)
     {
+        if (arguments is [DocumentForms.Verb])
+        {
+            DocumentForms.Run();
+            return 0;
+        }
+
         Job job = Job.ShortRun.WithToolchain(InProcessEmitToolchain.Instance);
         IConfig config = ManualConfig.CreateEmpty()
             .AddJob(job)

@@ -1,5 +1,6 @@
 using RedKite.Json.Paths;
 using RedKite.Json.Store;
+using RedKite.Protocol;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
 using RedKite.Store.Memory;
@@ -99,8 +100,16 @@ internal static class JsonAccess
     /// Finds what the path of a command selects. A search that takes longer than a slice goes on while the client waits; then the command executes again, and has the
     /// result, if the document is the same. In a transaction or script it is made at once. A command calls it once, before it has replied or changed anything.
     /// </summary>
+    /// <param name="cmd">The command.</param>
+    /// <param name="document">The document.</param>
+    /// <param name="path">The path.</param>
+    /// <param name="matches">What was found.</param>
+    /// <param name="wantsPaths">Whether the ways to the values are wanted.</param>
+    /// <param name="countMax">After how many values it ends.</param>
+    /// <param name="text">The text of the values, which a search in slices writes, too (<see cref="TryWriteOrWait"/>); null: none is wanted.</param>
+    /// <param name="format">What the text has between the parts.</param>
     /// <returns>False: the client waits, or has an error.</returns>
-    internal static bool TrySearchOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, out JsonMatches matches, bool wantsPaths = false, int countMax = int.MaxValue)
+    internal static bool TrySearchOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, out JsonMatches matches, bool wantsPaths = false, int countMax = int.MaxValue, JsonReplyText? text = null, JsonFormat format = default)
     {
         var complete = cmd.Environment.Blocking.CompleteWork as JsonSearchWork;
         if (complete is not null && complete.Matches.Document.IsSame(document))
@@ -109,7 +118,7 @@ internal static class JsonAccess
             return cmd.EndOrReply(matches);
         }
 
-        bool mayWait = complete is null && !cmd.Environment.IsInUnit && !cmd.WasAccepted; // a document that is elsewhere now is searched at once
+        bool mayWait = cmd.MayWait();
         long stepsMax = cmd.StepsAtOnceMax();
         matches = JsonMatches.OfThread;
         matches.Begin(document, path, cmd.Bounds(wantsPaths), countMax);
@@ -117,18 +126,47 @@ internal static class JsonAccess
         {
             if (mayWait)
             {
-                var work = new JsonSearchWork(cmd.Keyspace, cmd.Database, cmd.HashOf(cmd.Command.FirstKey), matches);
-                if (cmd.BlockOnWork(work))
-                {
-                    work.Begin();
-                    return false;
-                }
+                if (cmd.TryWaitFor(new JsonSearchWork(cmd.Keyspace, cmd.Database, cmd.HashOf(cmd.Command.FirstKey), matches, text), format)) return false;
             }
 
             matches.Run(long.MaxValue, stepsMax);
         }
 
         return cmd.EndOrReply(matches);
+    }
+
+    /// <summary>
+    /// Writes the text of what the path of a command selects. A text that takes longer than a slice goes on while the client waits, as the search does, with what was
+    /// found and written. A command calls it once, behind the search.
+    /// </summary>
+    /// <returns>False: the client waits.</returns>
+    internal static bool TryWriteOrWait(this scoped in CommandContext cmd, JsonMatches matches, ref JsonReplyText text, JsonFormat format)
+    {
+        if (cmd.Environment.Blocking.CompleteWork is JsonSearchWork { Text: { } written } complete && complete.Matches == matches)
+        {
+            text = written;
+            return true;
+        }
+
+        if (cmd.MayWait())
+        {
+            if (text.Run(matches, format, JsonReplyText.SliceBytes / cmd.Keyspace.BoundsDivisor)) return true;
+            if (cmd.TryWaitFor(new JsonSearchWork(cmd.Keyspace, cmd.Database, cmd.HashOf(cmd.Command.FirstKey), matches, text), format)) return false;
+        }
+
+        text.Run(matches, format);
+        return true;
+    }
+
+    // A document that is elsewhere when its search is complete is searched at once.
+    private static bool MayWait(this scoped in CommandContext cmd) => cmd.Environment.Blocking.CompleteWork is not JsonSearchWork && !cmd.Environment.IsInUnit && !cmd.WasAccepted;
+
+    private static bool TryWaitFor(this scoped in CommandContext cmd, JsonSearchWork work, JsonFormat format)
+    {
+        if (!cmd.BlockOnWork(work)) return false;
+        work.Text?.Keep(new ReplyWriter(cmd.Environment.Buffers) { Resp3 = cmd.Reply.Resp3 }, format);
+        work.Begin();
+        return true;
     }
 
     /// <summary>Finds what the path of a command selects, as the other one.</summary>

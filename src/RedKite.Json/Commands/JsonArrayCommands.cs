@@ -157,18 +157,9 @@ internal static class JsonArrayCommands
             return true;
         }
 
-        NativeBuffer text = JsonTexts.Begin();
-        if (!JsonTexts.TryWrite(text, document.Names, value, cmd.Keyspace.BoundsDivisor) || cmd.Reply.Overflowed)
-        {
-            if (!cmd.Reply.Overflowed) cmd.Reply.Truncate(start);
-            cmd.Reply.Error(JsonTexts.TooLong);
-            text.Clear();
-            return false;
-        }
-
-        cmd.Reply.Bulk(text.Written);
-        text.Clear();
-        return true;
+        JsonReplyText text = JsonReplyText.Begin(cmd);
+        text.TryWrite(document.Names, value);
+        return text.EndOrReply(cmd, start);
     }
 
     // JSON.ARRTRIM key path start stop

@@ -3,7 +3,6 @@ using RedKite.Json.Store;
 using RedKite.Protocol;
 using RedKite.Server.Model;
 using RedKite.Store.Keyspace;
-using RedKite.Store.Memory;
 using static RedKite.Server.Model.KeyFlags;
 
 namespace RedKite.Json.Commands;
@@ -70,12 +69,8 @@ internal static class JsonGetCommands
         }
 
         var format = new JsonFormat(indent, newline, space);
-        NativeBuffer text = JsonTexts.Begin();
-        bool written = paths <= 1
-            ? TryWritePath(cmd, text, document, paths == 0 ? cmd.PathOrDefault(cmd.Count) : cmd[first], format)
-            : TryWritePaths(cmd, text, document, format, allLegacy);
-        if (written) cmd.Reply.Bulk(text.Written);
-        text.Clear();
+        if (paths <= 1) GetPath(cmd, document, paths == 0 ? cmd.PathOrDefault(cmd.Count) : cmd[first], format);
+        else GetPaths(cmd, document, format, allLegacy);
     }
 
     private static bool IsOption(scoped in CommandContext cmd, int argument, out bool hasValue)
@@ -85,10 +80,11 @@ internal static class JsonGetCommands
     }
 
     // An object with a member for each path.
-    private static bool TryWritePaths(scoped in CommandContext cmd, NativeBuffer text, JsonDocument document, JsonFormat format, bool allLegacy)
+    private static void GetPaths(scoped in CommandContext cmd, JsonDocument document, JsonFormat format, bool allLegacy)
     {
         var search = new JsonSearch(CountMax: allLegacy ? 1 : int.MaxValue);
-        long steps = 0;
+        long steps = 0, start = cmd.Reply.Length;
+        JsonReplyText text = JsonReplyText.Begin(cmd);
         text.Write("{"u8);
         bool isFirst = true;
         for (int i = 2; i < cmd.Count; i++)
@@ -102,17 +98,36 @@ internal static class JsonGetCommands
             if (IsRepeated(cmd, i)) continue;
             if (!isFirst) text.Write(","u8);
             isFirst = false;
-            format.Line(text, 1);
-            JsonTextWriter.WriteString(text, cmd[i]);
-            text.Write(":"u8);
-            text.Write(format.Space);
-            if (!cmd.TryPathOrReply(cmd[i], out JsonPath path) || !cmd.TryFindOrReply(document, path, search, ref steps, out JsonMatches matches)) return false;
-            if (!TryWriteMatches(cmd, text, matches, format, 1, isList: !allLegacy)) return false;
+            text.Line(format, 1);
+            text.WriteName(cmd[i], format);
+            if (!JsonPathParser.TryParse(cmd[i], out JsonPath path, out string? error))
+            {
+                text.Drop();
+                cmd.Reply.Error(error!);
+                return;
+            }
+
+            long behind = cmd.Reply.Length;
+            if (!cmd.TryFindOrReply(document, path, search, ref steps, out JsonMatches matches))
+            {
+                text.DropBefore(behind);
+                return;
+            }
+
+            if (allLegacy && matches.Items.IsEmpty)
+            {
+                text.Drop();
+                cmd.Reply.Error(JsonAccess.NoPath);
+                return;
+            }
+
+            text.BeginMatches(isList: !allLegacy, depth: 1);
+            text.Run(matches, format);
         }
 
-        format.Line(text, 0);
+        text.Line(format, 0);
         text.Write("}"u8);
-        return true;
+        text.EndOrReply(cmd, start);
     }
 
     private static bool IsRepeated(scoped in CommandContext cmd, int argument)
@@ -125,35 +140,21 @@ internal static class JsonGetCommands
         return false;
     }
 
-    private static bool TryWritePath(scoped in CommandContext cmd, NativeBuffer text, JsonDocument document, scoped ReadOnlySpan<byte> pathText, JsonFormat format)
+    // A search or text that is long goes on in slices while the client waits.
+    private static void GetPath(scoped in CommandContext cmd, JsonDocument document, scoped ReadOnlySpan<byte> pathText, JsonFormat format)
     {
-        if (!cmd.TryPathOrReply(pathText, out JsonPath path)) return false;
-        return cmd.TrySearchOrReply(document, path, out JsonMatches matches, countMax: path.IsLegacy ? 1 : int.MaxValue) && TryWriteMatches(cmd, text, matches, format, 0, isList: !matches.Path.IsLegacy);
-    }
-
-    // The values of a path as a list, or the first one.
-    private static bool TryWriteMatches(scoped in CommandContext cmd, NativeBuffer text, JsonMatches matches, JsonFormat format, int depth, bool isList)
-    {
-        if (!isList)
+        long start = cmd.Reply.Length;
+        if (!cmd.TryPathOrReply(pathText, out JsonPath path)) return;
+        JsonReplyText text = JsonReplyText.Begin(cmd);
+        text.BeginMatches(isList: !path.IsLegacy);
+        if (!cmd.TrySearchOrReply(document, path, out JsonMatches matches, countMax: path.IsLegacy ? 1 : int.MaxValue, text: text, format: format)) return;
+        if (matches.Path.IsLegacy && matches.Items.IsEmpty)
         {
-            if (!matches.Items.IsEmpty) return JsonTexts.TryWriteOrReply(cmd, text, matches.Names, matches.Items[0].Value, format, depth);
             cmd.Reply.Error(JsonAccess.NoPath);
-            return false;
+            return;
         }
 
-        text.Write("["u8);
-        bool isFirst = true;
-        foreach (JsonMatch match in matches.Items)
-        {
-            if (!isFirst) text.Write(","u8);
-            isFirst = false;
-            format.Line(text, depth + 1);
-            if (!JsonTexts.TryWriteOrReply(cmd, text, matches.Names, match.Value, format, depth + 1)) return false;
-        }
-
-        if (!isFirst) format.Line(text, depth);
-        text.Write("]"u8);
-        return true;
+        if (cmd.TryWriteOrWait(matches, ref text, format)) text.EndOrReply(cmd, start);
     }
 
     // JSON.MGET key [key ...] path
@@ -196,20 +197,10 @@ internal static class JsonGetCommands
             return true;
         }
 
-        NativeBuffer text = JsonTexts.Begin();
-        if (!path.IsLegacy) text.Write("["u8);
-        bool isFirst = true;
-        foreach (JsonMatch match in matches.Items)
-        {
-            if (!isFirst) text.Write(","u8);
-            isFirst = false;
-            if (!JsonTexts.TryWriteOrReply(cmd, text, document.Names, match.Value)) return false;
-        }
-
-        if (!path.IsLegacy) text.Write("]"u8);
-        cmd.Reply.Bulk(text.Written);
-        text.Clear();
-        return true;
+        JsonReplyText text = JsonReplyText.Begin(cmd);
+        text.BeginMatches(isList: !path.IsLegacy);
+        text.Run(matches, default);
+        return text.EndOrReply(cmd, cmd.Reply.Length);
     }
 
     // JSON.RESP key [path]

@@ -4,9 +4,10 @@ using RedKite.Store.Keyspace;
 namespace RedKite.Json.Commands;
 
 /// <summary>
-/// A search in slices. It has addresses of values, so until it ends no block of the stripe moves; when the document's key has changed, it is stale.
+/// A search in slices, and the text of what it has found, if the command replies one. It has addresses of values, so until it ends no block of the stripe moves; when
+/// the document's key has changed, it is stale.
 /// </summary>
-internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong hash, JsonMatches matches) : SlicedWork
+internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong hash, JsonMatches matches, JsonReplyText? text) : SlicedWork
 {
     /// <summary>So many searches keep what they have found between slices, each with a command's memory. Others go on when one of them has ended.</summary>
     internal const int KeptMax = KeptPlaces.CountMax;
@@ -20,6 +21,9 @@ internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong
 
     internal JsonMatches Matches => matches;
 
+    /// <summary>The text of what was found, of which all is written when the work is complete.</summary>
+    internal JsonReplyText? Text => text;
+
     /// <summary>For tests: lets the search take fewer steps.</summary>
     internal void Limit(long steps) => _stepsMax = steps;
 
@@ -32,7 +36,9 @@ internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong
         _stripe.BeginWatch(_watch);
         _stripe.Pin();
         _isWatching = true;
-        if (!_kept.TryKeep()) matches.Restart();
+        if (_kept.TryKeep()) return;
+        matches.Restart();
+        text?.Restart();
     }
 
     internal override bool KeepsOthersWaiting => _isWatching;
@@ -41,7 +47,8 @@ internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong
     {
         IsStale = !_watch.IsUnchanged(_key);
         if (IsStale || !_kept.TryKeep()) return false;
-        IsComplete = matches.Run(JsonAccess.SliceSteps / keyspace.BoundsDivisor, Math.Min(matches.Steps + JsonAccess.StepsMax, _stepsMax));
+        if (!matches.HasEnded && !matches.Run(JsonAccess.SliceSteps / keyspace.BoundsDivisor, Math.Min(matches.Steps + JsonAccess.StepsMax, _stepsMax))) return false;
+        IsComplete = text is null || matches.Outcome != JsonOutcome.Complete || text.RunSlice(matches);
         return IsComplete;
     }
 
@@ -49,6 +56,7 @@ internal sealed class JsonSearchWork(Keyspace keyspace, Database database, ulong
     {
         _kept.Release();
         matches.Release();
+        text?.Release();
         if (!_isWatching) return;
         _isWatching = false;
         _stripe.Unpin();

@@ -81,6 +81,9 @@ internal sealed partial class JsonMatches
     /// <summary>Whether the path's last segment is left out.</summary>
     internal bool WithoutLast { get; private set; }
 
+    /// <summary>Whether the search has ended.</summary>
+    internal bool HasEnded => Outcome != JsonOutcome.Complete || _walk.HasEnded || _matches.Count >= _countMax;
+
     /// <summary>Whether nothing more is to be found.</summary>
     internal bool IsOver => Outcome != JsonOutcome.Complete || Steps > _stepsMax;
 
@@ -134,7 +137,7 @@ internal sealed partial class JsonMatches
         _pauseAt = pauseSteps > stepsMax ? long.MaxValue : Steps + pauseSteps;
         while (_matches.Count < _countMax && _walk.MoveNext()) Add(_walk.Value);
         if (Steps > _stepsMax) Outcome = JsonOutcome.TooManySteps;
-        return Outcome != JsonOutcome.Complete || _walk.HasEnded || _matches.Count >= _countMax;
+        return HasEnded;
     }
 
     /// <summary>Takes its object from the thread: the search goes on after other commands.</summary>
