@@ -100,16 +100,19 @@ internal static class JsonAccess
     /// Finds what the path of a command selects. A search that takes longer than a slice goes on while the client waits; then the command executes again, and has the
     /// result, if the document is the same. In a transaction or script it is made at once. A command calls it once, before it has replied or changed anything.
     /// </summary>
+    /// <returns>False: the client waits, or has an error.</returns>
+    internal static bool TrySearchOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, out JsonMatches matches, bool wantsPaths = false) =>
+        cmd.TrySearchOrReply(document, path, new JsonSearch(int.MaxValue, wantsPaths), text: null, default, out matches);
+
+    /// <summary>Finds what the path of a command selects, as the other one, also for a command that replies the text of it (<see cref="TryWriteOrWait"/>).</summary>
     /// <param name="cmd">The command.</param>
     /// <param name="document">The document.</param>
     /// <param name="path">The path.</param>
+    /// <param name="search">What is to be found.</param>
+    /// <param name="text">The text, which is begun; if the search goes on in slices, they write it, too. Null: none is wanted.</param>
+    /// <param name="format">What the text has between its parts.</param>
     /// <param name="matches">What was found.</param>
-    /// <param name="wantsPaths">Whether the ways to the values are wanted.</param>
-    /// <param name="countMax">After how many values it ends.</param>
-    /// <param name="text">The text of the values, which a search in slices writes, too (<see cref="TryWriteOrWait"/>); null: none is wanted.</param>
-    /// <param name="format">What the text has between the parts.</param>
-    /// <returns>False: the client waits, or has an error.</returns>
-    internal static bool TrySearchOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, out JsonMatches matches, bool wantsPaths = false, int countMax = int.MaxValue, JsonReplyText? text = null, JsonFormat format = default)
+    internal static bool TrySearchOrReply(this scoped in CommandContext cmd, JsonDocument document, JsonPath path, JsonSearch search, JsonReplyText? text, JsonFormat format, out JsonMatches matches)
     {
         var complete = cmd.Environment.Blocking.CompleteWork as JsonSearchWork;
         if (complete is not null && complete.Matches.Document.IsSame(document))
@@ -121,7 +124,7 @@ internal static class JsonAccess
         bool mayWait = cmd.MayWait();
         long stepsMax = cmd.StepsAtOnceMax();
         matches = JsonMatches.OfThread;
-        matches.Begin(document, path, cmd.Bounds(wantsPaths), countMax);
+        matches.Begin(document, path, cmd.Bounds(search.WantsPaths), search.CountMax);
         if (!matches.Run(mayWait ? SliceSteps / cmd.Keyspace.BoundsDivisor : long.MaxValue, stepsMax))
         {
             if (mayWait)

@@ -147,7 +147,7 @@ internal static class JsonGetCommands
         if (!cmd.TryPathOrReply(pathText, out JsonPath path)) return;
         JsonReplyText text = JsonReplyText.Begin(cmd);
         text.BeginMatches(isList: !path.IsLegacy);
-        if (!cmd.TrySearchOrReply(document, path, out JsonMatches matches, countMax: path.IsLegacy ? 1 : int.MaxValue, text: text, format: format)) return;
+        if (!cmd.TrySearchOrReply(document, path, new JsonSearch(CountMax: path.IsLegacy ? 1 : int.MaxValue), text, format, out JsonMatches matches)) return;
         if (matches.Path.IsLegacy && matches.Items.IsEmpty)
         {
             cmd.Reply.Error(JsonAccess.NoPath);

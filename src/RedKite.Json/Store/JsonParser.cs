@@ -46,6 +46,8 @@ internal sealed unsafe partial class JsonParser
     private byte* _end;
     private JsonNames _names;
     private bool _collects;
+    private bool _repeats; // the names of the last document
+    private int _objects;  // in the document so far
     private bool _dropsNulls;
     private JsonFloats _floats;          // of arrays of numbers
     private JsonFloats _floatsOfNumbers; // of the array that is being parsed
@@ -57,6 +59,9 @@ internal sealed unsafe partial class JsonParser
     /// <summary>What was wrong with the last text.</summary>
     internal JsonSyntax Error => _error;
 
+    /// <summary>The names of the last document.</summary>
+    internal JsonNameSequence Sequence { get; } = new();
+
     /// <summary>Whether there may be references to blocks in the value of the last text.</summary>
     internal bool MayRefer { get; private set; }
 
@@ -66,15 +71,21 @@ internal sealed unsafe partial class JsonParser
     {
         _collects = true;
         _floats = floats;
-        _table.Clear();
+        _objects = 0;
+        _repeats = Sequence.Begin();
+        if (!_repeats) _table.Clear();
         int start = output.Length;
         JsonNameTable.WriteEmpty(output);
-        if (TryParseText(text, output, arena, default, 0))
+        bool parsed = TryParseText(text, output, arena, default, 0);
+        if (parsed && !Sequence.TryEnd()) EndRepeating();
+        _repeats = false;
+        if (parsed)
         {
             _table.Complete(output, start);
             return true;
         }
 
+        Sequence.Forget();
         output.Truncate(start);
         return false;
     }
@@ -158,6 +169,7 @@ internal sealed unsafe partial class JsonParser
     private byte* ParseContainer(byte* at, bool isObject, int depth)
     {
         var container = new Container { IsObject = isObject, Depth = depth, Start = _output.Length };
+        if (isObject) container.Ordinal = _objects++;
         _output.Room(HeadBytes);
         _output.Advance(HeadBytes);
         bool dropsNulls = _dropsNulls;
@@ -214,18 +226,29 @@ internal sealed unsafe partial class JsonParser
     private byte* ParseMember(byte* at, int item, ref Container container)
     {
         if (*at != '"') return Fail("key must be a string", at);
-        byte* close = FindQuote(++at);
-        bool isKnown;
-        if (close != null)
+        at++;
+        bool isKnown = false;
+        byte* behind = _repeats ? RepeatName(at, ref container) : null;
+        if (behind != null)
         {
-            isKnown = AppendName(at, (int)(close - at), item, ref container);
-            at = close + 1;
+            at = behind;
         }
         else
         {
-            at = ParseEscaped(at);
-            if (at == null) return null;
-            fixed (byte* name = _unescaped.Written) isKnown = AppendName(name, _unescaped.Length, item, ref container);
+            if (_repeats) EndRepeating();
+            byte* close = FindQuote(at);
+            if (close != null)
+            {
+                isKnown = AppendName(at, (int)(close - at), item, ref container);
+                at = close + 1;
+            }
+            else
+            {
+                at = ParseEscaped(at);
+                if (at == null) return null;
+                Sequence.Forget();
+                fixed (byte* name = _unescaped.Written) isKnown = AppendName(name, _unescaped.Length, item, ref container);
+            }
         }
 
         at = SkipSpace(at);
@@ -236,7 +259,44 @@ internal sealed unsafe partial class JsonParser
         if (at == null) return null;
         if (_dropsNulls && _output.Start[value] == JsonTag.Null) _output.Truncate(item);
         else if (!isKnown || !ReplaceEarlier(item, value, ref container)) container.Pending++;
+        else Sequence.Forget();
         return at;
+    }
+
+    // Appends the name that the last document had here, which no other member of the object has. Returns what is behind it; null: it is another one.
+    [MethodImpl(MethodImplOptions.AggressiveInlining)]
+    private byte* RepeatName(byte* at, ref Container container)
+    {
+        if (container.ListsNames || !Sequence.TryRepeat(at, _end, container.Ordinal, out JsonNameSequence.Name name)) return null;
+        _output.Room(1 + ShortCopyMax);
+        byte* target = _output.Start + _output.Length;
+        if (name.Code != 0)
+        {
+            *target = name.Code;
+            _output.Advance(1);
+        }
+        else
+        {
+            *target = name.Length;
+            name.Store(target + 1);
+            _output.Advance(1 + name.Length);
+        }
+
+        container.NameBits = ulong.MaxValue; // its hash is not known
+        return at + name.Length + 1;
+    }
+
+    // The document has other names than the last one: the table gets those that it has had.
+    private void EndRepeating()
+    {
+        _repeats = false;
+        _table.Clear();
+        byte* text = stackalloc byte[ShortCopyMax];
+        foreach (JsonNameSequence.Name name in Sequence.EndRepeating())
+        {
+            name.Store(text);
+            _table.Number(text, name.Length, JsonMembers.Hash(text, name.Length), out _);
+        }
     }
 
     // Appends a member's name. Returns whether the object may have it already.
@@ -245,6 +305,7 @@ internal sealed unsafe partial class JsonParser
         ulong hash = JsonMembers.Hash(name, length);
         bool isNew = false;
         int shared = _collects ? _table.Number(name, length, hash, out isNew) : _names.Find(new ReadOnlySpan<byte>(name, length));
+        if (_collects) Sequence.Record(name, length, container.Ordinal, (byte)(shared >= 0 ? JsonTag.SharedName + shared : 0));
         if (shared >= 0)
         {
             _output.Room(1)[0] = (byte)(JsonTag.SharedName + shared);
@@ -423,6 +484,7 @@ internal sealed unsafe partial class JsonParser
         internal bool IsObject;
         internal bool ListsNames; // in the members' table
         internal int Depth;
+        internal int Ordinal;     // among the objects of the text
         internal int Start;       // where its head is in the output
         internal uint Pending;    // items that are in no chunk yet
         internal JsonBlock* Block;
