@@ -248,7 +248,7 @@ public sealed class AgreedServerTests : IDisposable
         await using RedKiteServer server = await StartAsync(new MemoryClusterStore(_data));
         Assert.Equal("OK", server.Execute("CONFIG", "SET", "cluster-move-pause-ms", "1").Text);
         Commit(server, sealedAt: 0);
-        await UntilAsync(() => server.Engine.Replication.LinkStatus is not null && Status(server)?.Version == Shared.Version);
+        await UntilAsync(() => server.Engine.Replication.LinkStatus is not null && Status(server)?.Version == Shared.Version && server.Engine.Routing.Value!.IsUp);
         using RespConnection client = RespConnection.Connect(server.Port);
         client.Run("READONLY").IsOk();
         foreach (string command in (string[])[$"GET {KeyOfFive}", $"MGET {KeyOfFive}"]) Assert.False(client.Run(command).IsError);
@@ -479,7 +479,7 @@ public sealed class AgreedServerTests : IDisposable
         await UntilAsync(() => Status(server) is { Serves: false });
         Assert.Equal("OK", server.Execute("CLUSTER", "RESET").Text);
         Commit(new ClusterTopology(0, 1, before.Nodes, [.. before.Owners], new ClusterTerms { ClusterId = new string('e', 40) }));
-        await UntilAsync(() => Status(server) is { Serves: true } status && status.Version == Shared.Version);
+        await UntilAsync(() => Status(server) is { Serves: true } status && status.Version == Shared.Version && server.Engine.Routing.Value!.RemovesKeys);
         Report(_data.Grant(TimeSpan.FromHours(1)), Shared.Version);
         Assert.Equal("OK", server.Execute("SET", key, "1").Text);
         Assert.Equal(1, server.Execute("DEL", key).Integer);
@@ -506,7 +506,7 @@ public sealed class AgreedServerTests : IDisposable
         if (!hasFive) owners[5] = -1;
         var topology = new ClusterTopology(server.Cluster.State.Topology.Version + 1, 1, [new ClusterNode(Primary) { ShardId = ClusterNode.ShardIdOf(Primary), Ip = "127.0.0.1", Port = 1 }, self], owners, new ClusterTerms { ClusterId = new string('c', 40) });
         Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Topology, TopologyDocument.WriteShared(topology))]));
-        await UntilAsync(() => Status(server) is { Serves: true } status && status.Version == Shared.Version);
+        await UntilAsync(() => Status(server) is { Serves: true } status && status.Version == Shared.Version && server.Engine.Routing.Value!.RemovesKeys); // it says so first
         long lease = _data.Grant(TimeSpan.FromHours(1));
         Report(lease, Shared.Version);
         return lease;
