@@ -146,7 +146,6 @@ internal sealed class ClusterAgreement : IDisposable
             refusal = here.WithMovesOf(state, next).HasMovesOf(here) ? null : _cluster.ChangeHere(now => (now.WithMovesOf(state, next), null)); // which writes the file, and other changes wait for that
             if (losers.Count > 0) await UntilGoneBy(version, losers, limit);
             await UntilServed(version, limit);
-            _ = _cluster.VersionInForce; // the state is there before the routing is
             return refusal;
         }
 
