@@ -73,7 +73,7 @@ internal static class VectorSetGenerator
     /// </summary>
     internal static bool IsComparable(string name, List<byte[]> words)
     {
-        if (name[0] == 'V' && Counts.TryGetValue(name, out (int Min, int Max) counts) && (words.Count < counts.Min || words.Count > counts.Max)) return false;
+        if (name is ['V', ..] && Counts.TryGetValue(name, out (int Min, int Max) counts) && (words.Count < counts.Min || words.Count > counts.Max)) return false;
         int at = words.FindIndex(word => TextOf(word).ToUpperInvariant() is "VALUES" or "FP32");
         if (name != "VADD" || at < 0 || at + 2 >= words.Count) return true;
         bool isText = words[at].Length > 4;

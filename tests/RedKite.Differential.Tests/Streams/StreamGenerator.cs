@@ -89,9 +89,13 @@ internal static class StreamGenerator
 
         // Ranges by member are only defined for equal scores, so those sets have keys of their own.
         bool mixesScores = SortedSetGenerator.IsLexicographic(undamaged) && (replaced == 1 || (name == "ZADD" && replaced > 1));
+        // Options behind the fields, which Redis 8.0 refuses.
+        bool hasOptionAtEnd = words.Count > undamaged.Length && name is "HEXPIRE" or "HPEXPIRE" or "HEXPIREAT" or "HPEXPIREAT" or "HGETEX" or "HSETEX"
+            && Upper(words[^1]) is "NX" or "XX" or "GT" or "LT" or "PERSIST" or "FNX" or "FXX" or "KEEPTTL";
+
         // Settings that one server refuses, because they would have no effect there.
         bool setsLimit = name == "CONFIG" && words.Count > 2 && words.Exists(word => Upper(word) is "MAXMEMORY" or "NOTIFY-KEYSPACE-EVENTS");
-        return VectorSetGenerator.IsComparable(name, words) && !setsLimit && !takesClock && !waits && !sharesPlace && !mixesScores;
+        return VectorSetGenerator.IsComparable(name, words) && !setsLimit && !takesClock && !waits && !sharesPlace && !mixesScores && !hasOptionAtEnd;
     }
 
     private static string Upper(byte[] word) => Encoding.UTF8.GetString(word).ToUpperInvariant();
