@@ -27,7 +27,7 @@ internal sealed class LostWrites(ServerCore core, IClusterHost host, IFiles file
     /// <summary>This node was a shard's primary, and is to follow another one.</summary>
     internal void NoteSuccessor(string shardId) => Volatile.Write(ref _formerShard, shardId);
 
-    /// <summary>This node was a shard's primary, was taken out of it, and is in another one: its keys are other nodes' by now, and are removed.</summary>
+    /// <summary>This node was a shard's primary, was taken out of it, and is in another one: its keys belong to other nodes by now, and are removed here.</summary>
     internal void NoteTakenOut(string shardId)
     {
         if (HasKeys) Note(null, $"This node was the primary of the shard {shardId} and is in another one now. Whether it has executed writes that its successor lacks cannot be told.");

@@ -480,7 +480,7 @@ internal sealed partial class NodeAgent
         catch (Exception failure)
 #pragma warning restore CA1031
         {
-            _node.Log(AgreementEvent.Refused, $"A bug was met where commands end to wait for a handover. {failure}");
+            _node.Log(AgreementEvent.Refused, $"A bug kept commands waiting for a handover. {failure}");
         }
     }
 

@@ -29,9 +29,9 @@ internal static class KeySlot
     private const int BlockBytes = 16;
     private const int BlocksMax = 4;
 
-    // For sums by multiplication without carries. What is left of a polynomial divided by the CRC's follows from the first 16 digits behind the point of their quotient, and those of a sum are the sum of its
-    // parts': so each 4 bytes of a key are multiplied by the quotient of the power of x that their place stands for, independently of the others. 48 digits of it are enough: 32 + 16. For each block of a
-    // key, the last one first, those for the upper and for the lower halves of its two groups of eight bytes.
+    // For sums by multiplication without carries. The sum is the remainder of a division by the polynomial, and the first 16 digits of the quotient's fraction determine it. Fractions add up, so each
+    // 4 bytes of a key are multiplied by the fraction of x^n / polynomial for their position n, independently of the others; 48 digits are exact enough, 32 and 16. For each block of a key, the last one
+    // first, there are those of the upper and of the lower halves of its two groups of eight bytes.
     private const ulong Divisor = 0x10000 | Polynomial;
     private const int QuotientDigits = 48;
     private static readonly Vector128<ulong>[] UpperQuotients = NewQuotients(112, 48);
@@ -88,7 +88,7 @@ internal static class KeySlot
             ^ Pclmulqdq.CarrylessMultiply(lower, lowerQuotients, 0x00) ^ Pclmulqdq.CarrylessMultiply(lower, lowerQuotients, 0x11);
     }
 
-    // The digits of the quotient times the divisor, x^16 + x^12 + x^5 + 1, without what stays behind the point.
+    // The remainder: the fraction times the divisor, x^16 + x^12 + x^5 + 1, without what is then still a fraction.
     [MethodImpl(MethodImplOptions.AggressiveInlining)]
     private static int SlotOf(Vector128<ulong> products)
     {
@@ -136,7 +136,7 @@ internal static class KeySlot
         return quotients;
     }
 
-    // The digits behind the point of a power of x divided by the polynomial of the CRC.
+    // The fraction of a power of x divided by the polynomial.
     private static ulong QuotientOf(int exponent)
     {
         ulong rest = 1, quotient = 0;

@@ -45,10 +45,7 @@ public sealed class MembershipTests : IDisposable
     {
         await using RedKiteServer server = await StartAsync();
         string id = server.Cluster!.State.SelfId;
-        Commit(WithOther(version: 1).WithJoined(Described(server)));
-        await UntilAsync(() => Status(id) is { Serves: true });
-        Commit(Next(Shared.WithoutForGood(id)));
-        await UntilAsync(() => Status(id) is { Serves: false });
+        await JoinAndBeTakenOutAsync(server, id);
         Assert.Equal("ERR this node was taken out of the cluster: CLUSTER MEET brings it back", server.Execute("CLUSTER", "ADDSLOTS", "5").Text);
         Assert.Contains(id, Shared.Terms.Removed);
         Assert.NotNull(_data.TryCommit([], [new StorePut(StoreKeys.Node(Other), new NodeStatus { Node = Shared.Find(Other)! with { ShardId = "" }, Incarnation = Other, Version = Shared.Version }.Write(), _data.Grant(TimeSpan.FromHours(1)))]));
@@ -99,10 +96,7 @@ public sealed class MembershipTests : IDisposable
     {
         await using RedKiteServer server = await StartAsync();
         string id = server.Cluster!.State.SelfId;
-        Commit(WithOther(version: 1).WithJoined(Described(server)));
-        await UntilAsync(() => Status(id) is { Serves: true });
-        Commit(Next(Shared.WithoutForGood(id)));
-        await UntilAsync(() => Status(id) is { Serves: false });
+        await JoinAndBeTakenOutAsync(server, id);
         long before = server.Cluster.State.Topology.Version;
         Assert.Equal("OK", server.Execute("CLUSTER", "RESET").Text);
         Commit(WithOther(before).With(Described(server) with { PrimaryId = Other, ShardId = ClusterNode.ShardIdOf(Other) }));
@@ -128,6 +122,14 @@ public sealed class MembershipTests : IDisposable
         {
             lock (lines) return lines.Exists(line => line.Contains($"was the primary of the shard {former} and is in another one now", StringComparison.Ordinal));
         });
+    }
+
+    private async Task JoinAndBeTakenOutAsync(RedKiteServer server, string id)
+    {
+        Commit(WithOther(version: 1).WithJoined(Described(server)));
+        await UntilAsync(() => Status(id) is { Serves: true });
+        Commit(Next(Shared.WithoutForGood(id)));
+        await UntilAsync(() => Status(id) is { Serves: false });
     }
 
     private ClusterTopology Shared => SharedTopology.Of(_data.Read(StoreKeys.Topology, 0).Entries.Single(static entry => entry.Key == StoreKeys.Topology)).Topology;
